@@ -25,7 +25,7 @@ from uuid import uuid4
 
 from loki.adapters.monitor.monitor import Monitor
 from loki.base.secret import mask_secrets
-from loki.base.time import argument_seconds
+from loki.base.time import Duration, argument_seconds
 from loki.decision.monitor.monitor_state import Reaction
 from loki.decision.monitor.tool_result import text_blocks, tool_result
 from loki.memory.sign import Seen, Sighting, SignRules, mend, observe, render_signs
@@ -34,7 +34,6 @@ from loki.recognition.failure import Failure, as_failure
 from loki.recognition.similarity import same_failure
 
 if TYPE_CHECKING:
-    from loki.base.time import Duration
     from loki.decision.monitor.tool_call import ToolCall
     from loki.recognition.text import Text
 

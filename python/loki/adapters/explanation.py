@@ -15,7 +15,7 @@ import typer
 
 from loki.base.path_exists import path_exists
 from loki.base.secret import mask_output, mask_secrets, masked
-from loki.memory.tool_failure import EarlierFailure, recall, recall_calls
+from loki.memory.tool_failure import EarlierFailure, ToolFailures, recall, recall_calls
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.fix import fix_for, fixes_of
 from loki.recognition.text import clean
@@ -146,7 +146,6 @@ def explain(workspace: Workspace, asked: Asked) -> Explanation:
 
 def seen_before(workspace: Workspace, failure: Failure) -> tuple[EarlierFailure, ...]:
     """The attempts and tool calls that failed the same way in a project, oldest first."""
-    from loki.memory.tool_failure import ToolFailures
 
     histories = ((task, workspace.history(task).attempts()) for task in workspace.tasks())
     calls = recall_calls(ToolFailures(workspace.store), failure)

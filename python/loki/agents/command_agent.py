@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -59,8 +59,6 @@ from loki.people.signal import FOLDER, MAX_SIZE
 from loki.recognition.text import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from loki.action.processes.sandbox import Sandbox
 
 

@@ -39,7 +39,7 @@ from loki.memory.history import log_name
 from loki.memory.run_close import open_runs
 from loki.memory.suites.suite_history import LOG, SuiteRun
 from loki.memory.task_record import TaskRecord
-from loki.memory.tool_failure import ToolFailure
+from loki.memory.tool_failure import ToolFailure, ToolFailures
 from loki.recognition.failure import Failure
 from loki.stores import open_store
 from loki.stores.file_store import FileStore
@@ -775,7 +775,6 @@ class Tables:
 
     @cached_property
     def _tool_failures(self) -> tuple[ToolFailure, ...]:
-        from loki.memory.tool_failure import ToolFailures
 
         return tuple(ToolFailures(self._store))
 

@@ -7,7 +7,7 @@ import logging
 import re
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -20,8 +20,6 @@ from loki.base.text_format import escape_control_characters
 from loki.base.time import argument_seconds, moment, seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from loki.action.agent_protocol import Agent
     from loki.runtime import Runtime
     from loki.workspace import Workspace

@@ -383,7 +383,6 @@ def review(
     `loki dead-letters review --reviewer-command "claude -p"`, or
     `loki dead-letters review fix-login --approach "ask the cache first" --json`
     """
-    from loki.jobs.dead_letters.dead_letter_review import Answers, Scope
 
     letters = _letters(project, reviewer, reviewer_command, by)
     given = Answers(
@@ -477,7 +476,6 @@ def _letters(
     project: Path, reviewer: str | None = None, reviewer_command: str | None = None, by: str = ""
 ) -> DeadLetters:
     from loki.cli.review import user
-    from loki.jobs.dead_letters.dead_letters import DeadLetters
 
     workspace, reviewers = open_project(project), list[object]()
     if reviewer is not None and reviewer_command is not None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from loki.base.error import UsageError
-from loki.cli import recur_add, recur_change
+from loki.cli import recur_add, recur_change, recur_show
 from loki.cli.common import Json, Project, open_project, show_json
 from loki.cli.recur_show import Id, found
 
@@ -40,7 +40,6 @@ def list_(project: Project = Path(), json: Json = False) -> None:
 
     Example: `loki recur list`
     """
-    from loki.cli import recur_show
     from loki.jobs.recurring.scheduling import recurring_tasks
 
     workspace = open_project(project)
@@ -53,7 +52,6 @@ def show(task: Id, project: Project = Path(), json: Json = False) -> None:
 
     Example: `loki recur show backup`
     """
-    from loki.cli import recur_show
 
     workspace = open_project(project)
     recur_show.show(workspace, found(workspace, task), json=json)
@@ -98,7 +96,6 @@ def history(
 
     Example: `loki recur history backup --output --last 1`
     """
-    from loki.cli import recur_show
 
     workspace = open_project(project)
     recur_show.history(workspace, found(workspace, task), last, json=json, output=output)

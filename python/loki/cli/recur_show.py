@@ -20,7 +20,7 @@ from loki.jobs.recurring.recurring_run import RunRecord
 from loki.jobs.recurring.recurring_task import CronPart, RecurringTask, Unreadable
 from loki.jobs.recurring.schedule import Cron
 from loki.jobs.recurring.scheduling import recurring_tasks
-from loki.jobs.triage import triage_verdict
+from loki.jobs.triage import triage_policy, triage_verdict
 from loki.jobs.triage.triage_policy import parts_of
 from loki.jobs.triage.triage_prompt import records
 from loki.jobs.triage.triage_verdict import TriageRecord, document
@@ -70,7 +70,6 @@ def found(workspace: Workspace, wanted: str) -> str:
     Raises:
         UsageError: there is none, or several begin so.
     """
-    from loki.jobs.recurring.scheduling import recurring_tasks
 
     return find(recurring_tasks(workspace).ids(), wanted, "recurring task")
 
@@ -81,7 +80,6 @@ def recurring_id(workspace: Workspace, wanted: str) -> str | None:
     A task of its own of exactly that id comes first, then a recurring one, by its whole id or, where
     no task begins so, by its beginning.
     """
-    from loki.jobs.recurring.scheduling import recurring_tasks
 
     ids, tasks = recurring_tasks(workspace).ids(), workspace.tasks()
     if wanted in tasks:
@@ -249,7 +247,6 @@ def as_data(task: RecurringTask | Unreadable, workspace: Workspace) -> dict[str,
 
 def cooldown_left(task: RecurringTask, workspace: Workspace) -> float:
     """Seconds until it may be triaged again."""
-    from loki.jobs.triage import triage_policy
 
     cooldown = workspace.config.recurrence.triage_cooldown
     rules = triage_policy.TriageRules(cooldown=cooldown)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from loki.base.error import AgentError, LokiError, UsageError
-from loki.cli.common import Project, fail, log_to_console, show_json
+from loki.cli.common import Project, agent_said, fail, log_to_console, show_json
 from loki.cli.inbox import ask as ask_on_terminal
 from loki.cli.recur_change import resume_recurring
 from loki.cli.recur_show import recurring_id
@@ -161,7 +161,6 @@ def agent_of(
     Raises:
         UsageError: its command is not known, holds a secret, or does not exist.
     """
-    from loki.cli.common import agent_said
     from loki.execution import resolve
     from loki.memory import task_record
 

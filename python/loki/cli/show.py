@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,8 +16,6 @@ from loki.cli.common import Json, Project, show_json
 from loki.memory.task_record import TaskRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from loki.memory.attempt import Attempt, CheckRecord
     from loki.workspace import Workspace
 

@@ -13,11 +13,10 @@ import typer
 from loki.base.text_format import amount, line, span
 from loki.base.time import isoformat
 from loki.cli.common import Json, Project, is_passed_on, name_and_value, open_project, show_json
-from loki.people.signal import KINDS
+from loki.people.signal import FOLDER, KINDS, Signal
 
 if TYPE_CHECKING:
     from loki.jobs.signals.signal_handling import Handled
-    from loki.people.signal import Signal
     from loki.workspace import Workspace
 
 
@@ -192,7 +191,6 @@ def watch(project: Project = Path(), json: Json = False) -> None:
     from loki.execution.stop_request import listening
     from loki.jobs.signals.signal_handling import changes
     from loki.jobs.signals.signal_handling import handle as handle_all
-    from loki.people.signal import FOLDER
 
     take_signals()
     workspace, cancelled = open_project(project), threading.Event()

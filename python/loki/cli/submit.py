@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loki.action.task import COMPLEXITIES, KINDS
+from loki.action.task import COMPLEXITIES, KINDS, task_id
 from loki.base.error import ConfigError, UsageError
 from loki.base.text_format import amount, line
 from loki.cli.common import (
@@ -114,7 +114,6 @@ def command(
     Several at once, which may depend on each other: `loki submit --json-file tasks.json`, with
     `[{"id": "a", "title": "Add it"}, {"id": "b", "title": "Use it", "dependencies": ["a"]}]` in it
     """
-    from loki.action.task import task_id
     from loki.jobs.queue import queue as project_queue
     from loki.jobs.queue.queued_task import QueuedTask
     from loki.runtime import Runtime

@@ -19,17 +19,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, ParamSpec, TypeVar, cast
+from typing import Any, Literal, NamedTuple, NoReturn, ParamSpec, TypeVar, cast
 
 from loki import _core
 from loki.base.argument_checks import called
 from loki.base.error import BreakerOpen
 from loki.base.markup import html_card
-from loki.base.time import argument_nanoseconds, at_one_moment, isoformat
-
-if TYPE_CHECKING:
-    from loki.base.time import Clock, Duration
-
+from loki.base.time import Clock, Duration, argument_nanoseconds, at_one_moment, isoformat
 
 # --- What is told of a circuit breaker: its states, a change, its counts, all of it at one instant ----
 

@@ -33,19 +33,15 @@ from datetime import datetime, timezone
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from loki._core import BreakerMoment, BreakersFile
 from loki.base import atomic_file, locks
 from loki.base.error import StoreError
 from loki.base.log import logger, quoted, write
 from loki.base.time import isoformat
-from loki.decision.breaker import CircuitState
+from loki.decision.breaker import CircuitState, Transition
 from loki.decision.recovery import recovery_line
-
-if TYPE_CHECKING:
-    from loki.decision.breaker import Transition
-
 
 # --- What happened to breakers since their file was written as a whole, a line for each outcome -------
 

@@ -12,20 +12,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 from loki import _core
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 # --- What a message says in its author's own words, sentence by sentence ------------------------------
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from loki.base.error import AgentError, UsageError
 from loki.base.secret import passed_environment
-from loki.base.time import isoformat, moment
+from loki.base.time import Duration, isoformat, moment
 from loki.memory.call_log import LOG
 from loki.memory.history import log_name
 from loki.people.notification import Channel, Notifier, Webhook
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from loki.action.processes.command_guard import CommandGuard
     from loki.action.processes.protected_rules import RestoredRule
     from loki.action.task import TaskSpec
-    from loki.base.time import Duration
     from loki.memory.learning.learned_rules import Review
     from loki.workspace import Workspace
 

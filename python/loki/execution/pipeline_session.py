@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -55,8 +55,6 @@ from loki.people.request import stage_page
 from loki.recognition.definition_file import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from loki.action.loop.performer import Performer
     from loki.execution.stop_request import Word
     from loki.memory.attempt import Attempt

@@ -11,7 +11,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
-from loki.action.agent_protocol import LLM
+from loki.action.agent_protocol import LLM, Reviewer
 from loki.action.loop.agent_call import AnyAgent, as_event, breaker_of, is_resilient, record_of
 from loki.action.loop.loop_events import Answered, Ask, Edited, Event, Interrupted
 from loki.action.loop.loop_state import LoopSettings, State
@@ -21,9 +21,9 @@ from loki.base.error import UsageError
 from loki.base.path_exists import path_exists
 from loki.base.secret import mask_output, mask_secrets
 from loki.decision.backoff import Backoff
-from loki.execution.assembly import NO_CHECK, guard, performer, spending, task_spec
+from loki.execution.assembly import NO_CHECK, guard, notifier, performer, spending, task_spec
 from loki.execution.resilience import breakers as breakers_of
-from loki.execution.stop_request import begins, listening
+from loki.execution.stop_request import Word, begins, listening
 from loki.execution.workspace_runs import Runs
 from loki.memory import task_record
 from loki.memory.reflection import Reflection, as_reflection
@@ -36,7 +36,6 @@ from loki.recognition.failure import Failure, recognize
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from loki.action.agent_protocol import Reviewer
     from loki.action.changes.change import Change
     from loki.action.changes.executor import Executor
     from loki.action.checks.check import Check
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from loki.action.loop.loop_driver import Session
     from loki.action.loop.performer import Performer
     from loki.base.time import Duration
-    from loki.execution.stop_request import Word
     from loki.workspace import Workspace
 
 
@@ -94,7 +92,6 @@ def tell_end(workspace: Workspace, spec: TaskSpec, outcome: Outcome) -> None:
     else:
         return
     text, id_ = f"{spec.title}: {outcome.reason}", outcome.task_id
-    from loki.execution.assembly import notifier  # what it sends with is much to load
 
     notifier(workspace).notify(kind, text, task_id=id_, answer="loki status")
 

@@ -26,12 +26,11 @@ from loki.memory.sign import (
     render_page,
     render_signs,
 )
-from loki.memory.store import Masked
+from loki.memory.store import Masked, Store
 from loki.recognition.failure import Failure, as_failure
 from loki.recognition.similarity import same_failure
 
 if TYPE_CHECKING:
-    from loki.memory.store import Store
     from loki.recognition.text import Text
 
 NO_BRANCH = "@no-branch"

@@ -6,22 +6,19 @@ Appended to ``.loki/logs/tool-calls.jsonl``; `loki.memory.tool_failure` knows th
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from loki.base import codec
 from loki.base.codec import kept
 from loki.base.tokens import clip_to_tokens
-from loki.memory.store import trimmed
+from loki.memory.store import Store, trimmed
 from loki.recognition.failure import Failure
 from loki.recognition.similarity import same_failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from loki.memory.attempt import Attempt
-    from loki.memory.store import Store
 
 
 # --- The record of an agent's tool call that failed: what was called, what failed in it ---------------

@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loki.base import codec
 from loki.base.error import UsageError
 from loki.base.secret import masked
-from loki.base.time import isoformat, moment
-from loki.memory.store import Masked
+from loki.base.time import Clock, isoformat, moment
+from loki.memory.store import Masked, Store
 from loki.people.human_review import (
     HUMAN_REVIEW,
     NOTHING,
@@ -34,10 +34,6 @@ from loki.people.human_review import (
 from loki.people.request import LOG, RequestLog
 from loki.people.signal import HUMAN_APPROVED, HUMAN_REVIEW_NEEDED, Signal, render
 from loki.people.signals import Signals
-
-if TYPE_CHECKING:
-    from loki.base.time import Clock
-    from loki.memory.store import Store
 
 NOBODY = "nobody"
 """Who decides where the time is up."""

@@ -17,20 +17,15 @@ import hashlib
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from loki.base.markup import bullets, code, fence, inline, quotation
 from loki.base.secret import masked
-from loki.base.time import isoformat
+from loki.base.time import Clock, isoformat
 from loki.memory import store as documents
 from loki.memory.document_validation import kept_as
-from loki.people.human_review import is_about_done
-
-if TYPE_CHECKING:
-    from loki.base.time import Clock
-    from loki.memory.store import Store
-    from loki.people.human_review import HumanReview
-
+from loki.memory.store import Store
+from loki.people.human_review import HumanReview, is_about_done
 
 # --- What waits for a person: one form for whatever asks, with the commands that answer it; pure ------
 

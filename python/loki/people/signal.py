@@ -26,7 +26,7 @@ from urllib.parse import quote, unquote
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from loki.base.error import UsageError
-from loki.base.time import moment
+from loki.base.time import isoformat, moment
 
 __all__ = [
     "BLOG_POST_QUEUED",
@@ -437,7 +437,6 @@ class Signal:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form, for programs."""
-        from loki.base.time import isoformat
 
         return {
             "id": self.id,

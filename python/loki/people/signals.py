@@ -17,15 +17,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from loki.base import codec
 from loki.base.error import StoreError, UsageError
 from loki.base.secret import mask_secrets, masked
-from loki.base.time import isoformat
+from loki.base.time import Clock, isoformat
 from loki.memory.document_validation import kept_as
 from loki.memory.run_close import ended_at
-from loki.memory.store import Masked, read_as
+from loki.memory.store import Masked, Store, read_as
 from loki.people.signal import (
     FOLDER,
     KINDS,
@@ -40,11 +40,6 @@ from loki.people.signal import (
     parse,
     render,
 )
-
-if TYPE_CHECKING:
-    from loki.base.time import Clock
-    from loki.memory.store import Store
-
 
 # --- What stood in a signal's file when it was last looked at: another program may write over it ------
 

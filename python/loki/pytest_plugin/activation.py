@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING
 
 from loki.pytest_plugin import failure_recognition
 from loki.pytest_plugin.error_guard import Guard
-from loki.pytest_plugin.options import project_root_of
+from loki.pytest_plugin.options import ProjectRoot, project_root_of
 
 if TYPE_CHECKING:
     import pytest
-
-    from loki.pytest_plugin.options import ProjectRoot
 
 
 def activate(config: pytest.Config) -> None:

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loki.pytest_plugin.options import FOLDER
-from loki.pytest_plugin.report_file import counted, day, ending, junit_of, plain
-from loki.pytest_plugin.run_journal import Journal, Trace
+from loki.pytest_plugin.options import FOLDER, Options, ProjectRoot
+from loki.pytest_plugin.report_file import Junit, counted, day, ending, junit_of, plain
+from loki.pytest_plugin.run_journal import Journal, Trace, left_behind
 from loki.pytest_plugin.xdist_worker import OUTPUT, XdistWorkerPlugin, has_failed
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from loki.memory.suites.suite_journal import UnfinishedRun
     from loki.pytest_plugin.error_guard import Guard
     from loki.pytest_plugin.failure_recognition import Recognizer
-    from loki.pytest_plugin.options import Options, ProjectRoot
-    from loki.pytest_plugin.report_file import Junit
     from loki.recognition.root_cause import Assertions
 
 
@@ -230,7 +228,6 @@ def keep_unfinished(
         history: where they are kept.
         recognizer: gives that of this run, which takes long to load.
     """
-    from loki.pytest_plugin.run_journal import left_behind
 
     said = []
     for found in left_behind(folder):

@@ -30,10 +30,9 @@ import pytest
 from loki.base.markup import cell, code, fence, inline
 from loki.base.secret import mask_secrets, masked
 from loki.base.text_format import escape_control_characters
-from loki.decision.suites.suite_summary import LABELS, to_dict
+from loki.decision.suites.suite_summary import LABELS, Cause, SuiteSummary, to_dict
 
 if TYPE_CHECKING:
-    from loki.decision.suites.suite_summary import Cause, SuiteSummary
     from loki.memory.suites.suite_history import SuiteFailure
 
 

@@ -20,11 +20,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loki.base import locks
-from loki.memory.suites.suite_journal import journal_line, opening, timeouts_of, unfinished
+from loki.memory.suites.suite_journal import (
+    Entry,
+    UnfinishedRun,
+    journal_line,
+    opening,
+    timeouts_of,
+    unfinished,
+)
 
 if TYPE_CHECKING:
     from loki.memory.suites.suite_history import SuiteFailure, SuiteRun
-    from loki.memory.suites.suite_journal import Entry, UnfinishedRun
     from loki.pytest_plugin.options import ProjectRoot
 
 

@@ -11,20 +11,16 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loki import _core
 from loki.base.error import ConfigError
 from loki.recognition import definition_file, definition_schema, failure, site
 from loki.recognition.definition_file import Cursor, Document
 from loki.recognition.pattern import LEAST, Pattern, PatternSet, core_pattern, weight
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
 
 # --- What the core refuses in a definition file, all of it, each at its place -------------------------
 

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from loki import _core
-from loki.recognition.definition_file import closest, did_you_mean
+from loki.recognition.definition_file import Check, Cursor, closest, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from loki.base.error import ConfigError
-    from loki.recognition.definition_file import Check, Cursor
 
 
 # --- What RE2 refuses in a regex: in plain words, and at which character ------------------------------

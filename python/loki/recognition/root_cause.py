@@ -24,21 +24,18 @@ from __future__ import annotations
 import builtins
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loki.recognition.pattern import MEDIUM
+from loki.recognition.pattern import MEDIUM, Match
 from loki.recognition.signature import normalize
 from loki.recognition.similarity import overlap
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from loki.recognition.failure import Failure
-    from loki.recognition.pattern import Match
 
 
 # --- What kind of failure a failing test shows beneath "a test failed" --------------------------------

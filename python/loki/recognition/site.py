@@ -20,11 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 from loki import _core
 from loki.recognition import builtin
-from loki.recognition.text import clean
+from loki.recognition.text import Text, clean
 
 if TYPE_CHECKING:
     from loki.recognition.failure import Failure
-    from loki.recognition.text import Text
 
 
 # --- The folder that a relative place lies in, where an output says it apart from the place; pure -----

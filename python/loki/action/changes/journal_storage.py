@@ -20,20 +20,16 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias, cast
+from typing import Annotated, Any, Literal, Protocol, TypeAlias, cast
 
 from loki.action.changes.safe_path import PathState
 from loki.base import atomic_file, codec, locks, path_containment
 from loki.base.error import StoreError
 from loki.base.path_containment import path_in
 from loki.memory.document_validation import parsed_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
 
 # ------------------------------------------------------------------------------------------------------
 # What the journal keeps of one thing that was done to a project: which paths, from what to what.

@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loki.action.changes.tree import read_entry
+from loki.action.changes.tree import Tree, read_entry
 from loki.action.gates.finding import Finding, Language, Rule, knowledge
 from loki.decision.drift.task_relation import kinds_of_path
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from loki.action.changes.change import Change
-    from loki.action.changes.tree import Tree
 
 
 # --- Telling code from comments and strings, well enough for rules on tokens; total and linear --------

@@ -14,7 +14,7 @@ from bisect import bisect_left
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from loki.action.gates.added_lines import lex, shown
+from loki.action.gates.added_lines import Addition, Reader, lex, shown
 from loki.action.gates.finding import Finding, knowledge
 from loki.action.gates.gate import ADVISORY, BLOCKING
 from loki.action.gates.python_ast import (
@@ -34,8 +34,6 @@ from loki.base.python_tree import python_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from loki.action.gates.added_lines import Addition, Reader
 
 
 # --- Functions in Python that have been named but not written -----------------------------------------

@@ -9,16 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from loki.action.loop.loop_state import ProgressMeasure, of_record
+from loki.action.loop.loop_state import LoopSettings, ProgressMeasure, State, of_record
 from loki.base.error import UsageError
 from loki.decision.loop_policy import FailureHistory, PastFailure
 from loki.memory.attempt import Attempt
 from loki.memory.task_record import Intervention, Outcome, TaskRecord, last_attempt_before
-
-if TYPE_CHECKING:
-    from loki.action.loop.loop_state import LoopSettings, State
 
 ENDED = ("success", "failed", "escalated", "unverified")
 """Statuses after which the same task begins anew, unless a person resumes it."""
@@ -70,7 +66,6 @@ class ResumptionStatus:
             files: paths changed since the task began.
             changed: somebody changed the project since the task stopped.
         """
-        from loki.action.loop.loop_state import State  # much to load for who only looks at a record
 
         return State(
             setting,

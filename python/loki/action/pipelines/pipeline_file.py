@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loki.action.checks.check import Check as CheckSpec
 from loki.action.pipelines.pipeline_state import (
@@ -36,9 +36,9 @@ from loki.action.pipelines.pipeline_state import (
 )
 from loki.action.processes.command_line import split_command_line
 from loki.action.task import COMPLEXITIES, KINDS
-from loki.base.error import UsageError
+from loki.base.error import ConfigError, UsageError
 from loki.base.time import seconds
-from loki.recognition.definition_file import Document, did_you_mean, examine
+from loki.recognition.definition_file import Check, Cursor, Document, did_you_mean, examine
 from loki.recognition.definition_schema import (
     any_text,
     list_of,
@@ -49,11 +49,6 @@ from loki.recognition.definition_schema import (
     unique,
     whole,
 )
-
-if TYPE_CHECKING:
-    from loki.base.error import ConfigError
-    from loki.recognition.definition_file import Check, Cursor
-
 
 # --- Conditions of pipeline stages: a small language that is parsed, checked and never executed -------
 

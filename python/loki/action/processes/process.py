@@ -29,6 +29,7 @@ from loki.action.processes.command_line import (
     split_command_line,
     why_not_runnable,
 )
+from loki.action.processes.sandbox import Sandbox
 from loki.base.error import UsageError
 from loki.base.secret import clean_environment, mask_output
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from loki.action.processes.sandbox import Sandbox
 
 __all__ = [
     "CommandResult",

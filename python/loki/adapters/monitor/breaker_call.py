@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from loki.agents.agent_report import Report, shows_outage
-from loki.agents.fallback_chain import CallUsage, ChainOptions, ChainRun, Endpoint
+from loki.agents.fallback_chain import CallUsage, ChainOptions, ChainRun, Circuit, Endpoint
 from loki.agents.fallback_driver import adrive, asleep, drive, spread
 from loki.agents.model_call import outage
 from loki.agents.preset import preset
@@ -27,7 +27,6 @@ from loki.decision.monitor.tool_command import Effect
 from loki.execution.resilience import ways
 
 if TYPE_CHECKING:
-    from loki.agents.fallback_chain import Circuit
     from loki.decision.breakers import SharedPermit
     from loki.workspace import Workspace
 

@@ -13,18 +13,26 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 
 from loki.memory import advice
-from loki.memory.suites.suite_history import RESCUED, Earlier, Sighting
+from loki.memory.suites.suite_history import (
+    RESCUED,
+    Earlier,
+    Sighting,
+    SuiteFailure,
+    SuiteHistory,
+    SuiteRun,
+)
 from loki.recognition.root_cause import (
     NO_ASSERTIONS,
     Assertions,
     Callee,
+    RootCause,
     is_infrastructure,
     is_test_path,
     root_causes,
@@ -33,11 +41,7 @@ from loki.recognition.root_cause import (
 from loki.recognition.signature import normalize
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from loki.memory.suites.suite_history import SuiteFailure, SuiteHistory, SuiteRun
     from loki.recognition.failure import Failure
-    from loki.recognition.root_cause import RootCause
 
 
 # --- What may have broken tests that passed once: files that changed since. Pure ----------------------

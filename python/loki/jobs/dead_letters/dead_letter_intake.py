@@ -22,12 +22,11 @@ from loki.jobs.recurring.recurring_tasks import RecurringTasks
 from loki.memory import dead_letter, task_record
 from loki.memory.dead_letter import HUMAN, DeadLetter, Source, blocked_reason
 from loki.memory.dead_letter_log import DeadLetterLog
-from loki.memory.task_record import TaskRecord
+from loki.memory.task_record import Outcome, TaskRecord
 from loki.recognition.failure import Failure
 
 if TYPE_CHECKING:
     from loki.action.task import TaskSpec
-    from loki.memory.task_record import Outcome
     from loki.workspace import Workspace
 
 

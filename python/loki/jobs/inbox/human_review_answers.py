@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from loki.base.error import LokiError, UsageError
 from loki.base.time import isoformat
 from loki.execution.task_session import human_reviews
-from loki.jobs.inbox.request_kind import Kind, Result, Said
+from loki.jobs.inbox.request_kind import Kind, ProjectSnapshot, Result, Said
 from loki.jobs.queue.queue import queue_of
 from loki.people.approval import Approvals
 from loki.people.human_review import (
@@ -35,9 +35,6 @@ from loki.people.human_review_store import Decision
 from loki.people.request import Evidence, Request, options_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from loki.jobs.inbox.request_kind import ProjectSnapshot
     from loki.workspace import Workspace
 
 logger = logging.getLogger("loki")

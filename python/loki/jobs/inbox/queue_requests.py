@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from loki.base.time import isoformat
 from loki.jobs.inbox import human_review_answers, request_kind
-from loki.jobs.inbox.request_kind import Kind, Result, Said
+from loki.jobs.inbox.request_kind import Kind, ProjectSnapshot, Result, Said
 from loki.jobs.queue import queued_task
 from loki.jobs.queue.queue import queue_of
+from loki.jobs.queue.queued_task import QueuedTask
 from loki.people.request import Option, Request, yes_or_no
 
 if TYPE_CHECKING:
-    from loki.jobs.inbox.request_kind import ProjectSnapshot
     from loki.jobs.queue.queue_lists import Lists
-    from loki.jobs.queue.queued_task import QueuedTask
     from loki.jobs.recurring.recurring_task import RecurringTask, Unreadable
     from loki.workspace import Workspace
 

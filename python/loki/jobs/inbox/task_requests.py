@@ -26,12 +26,12 @@ from loki.action.processes.protected_rules import ASIDE, LOG, RestoredRule, Stat
 from loki.base import codec, locks, path_containment
 from loki.base.error import UsageError
 from loki.base.time import isoformat
-from loki.execution.assembly import guard
+from loki.execution.assembly import guard, notifier
 from loki.execution.task_session import human_reviews
 from loki.jobs.inbox import human_review_answers, queue_requests
-from loki.jobs.inbox.request_kind import Kind, Result, Said
+from loki.jobs.inbox.request_kind import Kind, ProjectSnapshot, Result, Said
 from loki.jobs.queue.queue import queue_of
-from loki.jobs.work.task_interventions import approve
+from loki.jobs.work.task_interventions import approve, give_up
 from loki.memory import task_record
 from loki.memory.attempt import DRIFT
 from loki.memory.task_record import TaskRecord
@@ -40,7 +40,6 @@ from loki.people.human_review import is_about_done
 from loki.people.request import Evidence, Option, Request, criterion_options, id_of, yes_or_no
 
 if TYPE_CHECKING:
-    from loki.jobs.inbox.request_kind import ProjectSnapshot
     from loki.workspace import Workspace
 
 
@@ -226,7 +225,6 @@ def _criterion(task: str, record: TaskRecord, criterion: str, look: ProjectSnaps
 
 def _commands(workspace: Workspace, look: ProjectSnapshot) -> Iterator[Request]:
     """Commands that agents may not run by themselves, of tasks that are not done."""
-    from loki.action.loop.resumption import DONE
     from loki.people.approval import Approvals
 
     for task, record in look.records.items():
@@ -266,7 +264,6 @@ def _no(workspace: Workspace, one: Request, said: Said) -> Result:
 
 def _stages(workspace: Workspace, _: ProjectSnapshot) -> Iterator[Request]:
     """Stages of pipelines that wait for leave, or could not go on alone."""
-    from loki.action.pipelines import pipeline_record
 
     for data in pipeline_record.runs(workspace.store):
         run, stage, phase = str(data["run"]), str(data.get("at")), data.get("phase")
@@ -303,7 +300,6 @@ logger = logging.getLogger("loki")
 def tell(workspace: Workspace, one: RestoredRule) -> None:
     """Tell people of a file that was put back, as the project's ``[notify]`` says."""
     from loki.action.processes.command_guard import restored_text
-    from loki.execution.assembly import notifier
 
     notifier(workspace).notify("human_review", restored_text(one), id=one.id, answer="loki status")
 
@@ -488,7 +484,6 @@ def _give_up(workspace: Workspace, one: Request, said: Said) -> Result:
 
 
 def _give_run_up(workspace: Workspace, run: str, said: Said) -> None:
-    from loki.jobs.work.task_interventions import give_up
 
     if conflicts := give_up(workspace, run, said.by, said.note).conflicts:
         listing = "; ".join(f"{one.path}: {one.reason}" for one in conflicts)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from loki.action.agent_protocol import ReviewRequest
+from loki.action.agent_protocol import Agent, ReviewRequest
 from loki.action.checks.check import Check, CheckResult
 from loki.action.loop.agent_call import breaker_of, is_resilient
 from loki.base.error import AgentError, UsageError
@@ -17,7 +17,7 @@ from loki.execution.assembly import default_checks
 from loki.execution.assembly import performer as performer_of
 from loki.execution.resilience import breakers as breakers_of
 from loki.execution.resolve import named_agent
-from loki.execution.task_session import new_task
+from loki.execution.task_session import Task, new_task
 from loki.jobs.recurring.recurring_run import (
     RunPostponed,
     RunRecord,
@@ -28,9 +28,7 @@ from loki.jobs.recurring.recurring_run import (
 )
 
 if TYPE_CHECKING:
-    from loki.action.agent_protocol import Agent
     from loki.action.task import TaskSpec
-    from loki.execution.task_session import Task
     from loki.jobs.recurring.recurring_task import AgentPart, RecurringTask
     from loki.memory.attempt import Attempt
     from loki.memory.task_record import Outcome

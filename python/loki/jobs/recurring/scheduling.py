@@ -14,8 +14,8 @@ from loki.base import atomic_file, locks, path_containment
 from loki.base.manual_clock import ManualClock
 from loki.jobs.recurring import command_run, recurring_agent_run
 from loki.jobs.recurring.dispatcher import Dispatcher
-from loki.jobs.recurring.recurring_outcome import STOPPED, RecurrenceSettings
-from loki.jobs.recurring.recurring_run import RunResult
+from loki.jobs.recurring.recurring_outcome import STOPPED, Notice, RecurrenceSettings
+from loki.jobs.recurring.recurring_run import RunPostponed, RunRecord, RunResult, Start, Verdict
 from loki.jobs.recurring.recurring_tasks import FOLDER, RecurringTasks
 from loki.jobs.triage.triaging import Triages
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     import threading
     from pathlib import Path
 
-    from loki.jobs.recurring.recurring_outcome import Notice
-    from loki.jobs.recurring.recurring_run import RunPostponed, RunRecord, Start, Verdict
     from loki.jobs.recurring.recurring_task import RecurringTask
     from loki.settings import NotificationKind
     from loki.workspace import Workspace

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loki.action.changes.git import DELETED, MERGED, default_branch, end_of, git, run_git, start_of
-from loki.action.checks.check import Check
+from loki.action.checks.check import Check, CheckResult
 from loki.action.checks.check_runner import CheckRunner
 from loki.action.pipelines import pipeline_record
 from loki.action.pipelines.pipeline_state import Phase
@@ -48,11 +48,10 @@ from loki.people.signal import (
     PLAN_APPROVED,
     TESTS_FAILED,
     TESTS_PASSED,
+    Signal,
 )
 
 if TYPE_CHECKING:
-    from loki.action.checks.check import CheckResult
-    from loki.people.signal import Signal
     from loki.people.signals import Signals
     from loki.workspace import Workspace
 

@@ -19,12 +19,10 @@ from loki.base.error import LokiError
 from loki.base.threads import in_background
 from loki.jobs.inbox import human_review_answers
 from loki.jobs.signals import signals_of
-from loki.jobs.signals.signal_consumers import CONSUMERS, Dispatch, Done, Waits
-from loki.people.signal import FOLDER
+from loki.jobs.signals.signal_consumers import CONSUMERS, Consumer, Dispatch, Done, Waits
+from loki.people.signal import FOLDER, Signal
 
 if TYPE_CHECKING:
-    from loki.jobs.signals.signal_consumers import Consumer
-    from loki.people.signal import Signal
     from loki.workspace import Workspace
 
 

@@ -16,13 +16,12 @@ from loki.base.tokens import clip_lines, clip_to_tokens, tokens
 from loki.execution.resilience import breakers as breakers_of
 from loki.jobs.recurring.recurring_run import RunRecord
 from loki.jobs.recurring.recurring_task import CyclePart, RecurringTask
-from loki.jobs.recurring.recurring_tasks import LOG
+from loki.jobs.recurring.recurring_tasks import LOG, RecurringTasks
 from loki.jobs.triage import triage_verdict
 from loki.jobs.triage.triage_verdict import MARGIN, TriageRecord, document
 from loki.memory.quote import LONGEST_LINE, plain, quoted
 
 if TYPE_CHECKING:
-    from loki.jobs.recurring.recurring_tasks import RecurringTasks
     from loki.memory.attempt import Attempt
     from loki.workspace import Workspace
 

@@ -10,7 +10,7 @@ second time on the checks run while the project is held.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,18 +29,17 @@ from loki.execution.assembly import performer as performer_of
 from loki.execution.stop_request import is_cancelled
 from loki.jobs.task_listener import attach
 from loki.memory import task_record
+from loki.memory.task_record import Outcome
 from loki.recognition.failure import Failure
 from loki.stores.project_lock import Stopped, hold_project, merging
 from loki.workspace import Workspace
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Iterator
 
     from loki.action.loop.performer import Performer
     from loki.action.task import TaskSpec
     from loki.execution.task_session import AgentLike, Task
-    from loki.memory.task_record import Outcome
 
 
 # --- A copy of the project for one task: taken whole, begun afresh when the project moves on ----------

@@ -19,6 +19,7 @@ from loki.decision.recovery import (
     STEP_PERCENT,
     STEP_SECONDS,
     Changed,
+    Event,
     Failed,
     Recovery,
     Tick,
@@ -29,7 +30,6 @@ from loki.decision.recovery import (
 if TYPE_CHECKING:
     from loki.base.time import Clock
     from loki.decision.breaker import BreakerSnapshot
-    from loki.decision.recovery import Event
     from loki.jobs.queue.queued_task import QueuedTask
 
 GROWTH = STEP_SECONDS * ((100 - START_PERCENT) / STEP_PERCENT)

@@ -11,7 +11,7 @@ from loki.base.error import UsageError
 from loki.base.time import argument_seconds
 from loki.execution import assembly, resolve
 from loki.execution.assembly import default_checks
-from loki.execution.task_session import human_reviews, new_task
+from loki.execution.task_session import AgentLike, Task, human_reviews, new_task
 from loki.jobs.queue.queue import must_be_whole
 from loki.jobs.queue.queue_operations import EDITED
 from loki.jobs.queue.queued_task import QueuedTask
@@ -22,7 +22,6 @@ from loki.memory.task_record import Outcome, TaskRecord
 if TYPE_CHECKING:
     from loki.action.agent_protocol import Reviewer
     from loki.action.checks.check import Check
-    from loki.execution.task_session import AgentLike, Task
     from loki.workspace import Workspace
 
 

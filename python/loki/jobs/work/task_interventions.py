@@ -24,27 +24,23 @@ from loki.action.processes.process import outlived_by_commands
 from loki.action.task import limited, retries_of
 from loki.base import atomic_file
 from loki.base.error import UsageError
-from loki.base.time import isoformat
+from loki.base.time import Duration, isoformat
 from loki.execution import task_session
 from loki.execution.stop_request import ALL, LOOK, Word, home, is_at_work, released
+from loki.execution.task_session import Task
 from loki.jobs.inbox import human_review_answers
 from loki.jobs.queue import worker_lock
-from loki.jobs.queue.queue import queue_of
-from loki.jobs.queue.queue_lists import Slots
+from loki.jobs.queue.queue import Queue, queue_of
+from loki.jobs.queue.queue_lists import LeasedTask, Slots
 from loki.jobs.queue.worker_lock import Worker
 from loki.jobs.work.finish import finish, give_back
 from loki.memory import task_record
-from loki.memory.task_record import Awaited, Intervention, TaskRecord, intervention_text
+from loki.memory.task_record import Awaited, Intervention, Outcome, TaskRecord, intervention_text
 from loki.recognition.definition_file import did_you_mean
 
 if TYPE_CHECKING:
     from loki.action.agent_protocol import Reviewer
     from loki.action.checks.check import Check
-    from loki.base.time import Duration
-    from loki.execution.task_session import Task
-    from loki.jobs.queue.queue import Queue
-    from loki.jobs.queue.queue_lists import LeasedTask
-    from loki.memory.task_record import Outcome
     from loki.people.approval import Approval
     from loki.workspace import Workspace
 
@@ -302,7 +298,6 @@ def resume(
 ) -> Task:
     """A task that stopped, to be gone on with; `loki.Workspace.resume` says more."""
     from loki.execution.assembly import resolved
-    from loki.execution.task_session import Task
 
     record = record_of(workspace, task)
     resumption.must_be_resumable(record)
@@ -324,7 +319,6 @@ def resume(
 
 def abort(workspace: Workspace, task_id: str, *, force: bool = False, why: str = "") -> UndoResult:
     """Give a task up, wherever it stands; `loki.Workspace.abort` says more."""
-    from loki.action.changes.journal import UndoResult
 
     _must_be_open(workspace, task_id)
     with given_up(workspace, task_id, user()):
@@ -362,7 +356,6 @@ def _must_be_open(workspace: Workspace, task_id: str) -> bool:
 
 def _undo(workspace: Workspace, record: TaskRecord, why: str, *, force: bool) -> UndoResult:
     """Undo what a task changed, and note on its pages that it is given up."""
-    from loki.action.loop.recorder import forget_refused
     from loki.people.escalation import answer_sentence, with_answer
     from loki.people.escalations import Escalations
 

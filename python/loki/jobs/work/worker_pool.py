@@ -23,10 +23,10 @@ from loki.action.processes.process import outlived_by_commands
 from loki.base import path_containment
 from loki.base.error import LokiError, StoreError, UsageError
 from loki.execution.resilience import breakers as breakers_of
-from loki.execution.stop_request import begins, is_cancelled, listening
+from loki.execution.stop_request import Word, begins, is_cancelled, listening
 from loki.jobs.queue.queue import LEASE, queue_of
 from loki.jobs.queue.queue_list_file import Unreadable
-from loki.jobs.queue.queue_lists import Slots
+from loki.jobs.queue.queue_lists import LeasedTask, Slots
 from loki.jobs.queue.queue_operations import leasable
 from loki.jobs.queue.worker_lock import Worker
 from loki.jobs.work.copy_merger import LeaseLost, run_in_copy
@@ -36,9 +36,7 @@ from loki.jobs.work.queued_task_spec import DefaultAgent, agent_of, finished, ta
 from loki.stores.project_lock import Stopped
 
 if TYPE_CHECKING:
-    from loki.execution.stop_request import Word
     from loki.jobs.dead_letters.dead_letters import Reviewed
-    from loki.jobs.queue.queue_lists import LeasedTask
     from loki.jobs.queue.queued_task import QueuedTask
     from loki.memory.task_record import Outcome
     from loki.workspace import Workspace

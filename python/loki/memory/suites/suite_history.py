@@ -14,22 +14,16 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from loki.base import codec
 from loki.base.secret import mask_secrets
-from loki.memory.store import Masked, trimmed
+from loki.memory.store import Masked, Store, trimmed
 from loki.recognition.failure import Failure
 from loki.recognition.root_cause import is_infrastructure
 from loki.recognition.similarity import THRESHOLD, overlap
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from loki.memory.store import Store
-
 
 # --- What one run of a test suite showed: which tests failed and how, and which passed ----------------
 
