@@ -23,7 +23,7 @@ from pathlib import Path
 
 from benchmarks.history import BEGIN, attempt_record, failures, measure
 from loki.base.time import isoformat
-from loki.memory.history import log_name
+from loki.memory.attempt import log_name
 
 PER_TASK = 100
 """Attempts of a task."""

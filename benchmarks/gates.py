@@ -15,8 +15,7 @@ from pathlib import Path
 
 from loki.action.changes.change import Change, Edit
 from loki.action.changes.tree import Tree
-from loki.action.gates.gate import Validation, validate
-from loki.action.gates.gate_config import NAMES, loads
+from loki.action.gates.gate import NAMES, Validation, read_gates, validate
 
 MAX_BYTES = 2_000_000
 
@@ -31,7 +30,7 @@ def judge(folder: Path, gates: list[str]) -> tuple[int, Validation]:
     ]
     change = Change(tuple(Edit(path, tree.read(path)) for path in paths))
     order = ", ".join(gates)
-    config = loads(f"version: 1\nextends: global\norder: [{order}]\n")
+    config = read_gates(f"version: 1\nextends: global\norder: [{order}]\n")
     empty = Tree(tree.root, {})
     return len(paths), validate(change, tree.root, empty, complexity="high", config=config)
 

@@ -25,8 +25,7 @@ from typing import Any
 
 from loki import recognize
 from loki.base.time import isoformat
-from loki.memory.attempt import Attempt, CheckRecord
-from loki.memory.history import log_name
+from loki.memory.attempt import Attempt, CheckRecord, log_name
 from loki.recognition.failure import Failure
 
 BEGIN = datetime(2026, 1, 5, 8, tzinfo=timezone.utc)

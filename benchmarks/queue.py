@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from loki.base.time import SystemClock
-from loki.jobs.queue import queued_task_format
+from loki.jobs.queue import queued_task
 from loki.jobs.queue.queue import Queue
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.queue.worker_lock import Worker
@@ -119,7 +119,7 @@ class ByHand:
             base.execute("CREATE INDEX by_state ON task (state, id)")
             base.execute("BEGIN")
             lines = (
-                (json.dumps(queued_task_format.write(task(number))),) for number in range(tasks)
+                (json.dumps(queued_task.write_entry(task(number))),) for number in range(tasks)
             )
             base.executemany("INSERT INTO task (state, line) VALUES ('pending', ?)", lines)
             base.execute("COMMIT")

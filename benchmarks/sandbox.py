@@ -17,12 +17,11 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from loki.action.processes.command_guard import CommandGuard
+from loki.action.processes.command_guard import CommandGuard, Rules
 from loki.action.processes.landlock import version
 from loki.action.processes.process import run
-from loki.action.processes.protected_rules import Rules
 from loki.action.processes.sandbox import Sandbox, _bwrap_works, tree_of, writable
-from loki.settings import SandboxConfig
+from loki.config import SandboxConfig
 
 
 def main() -> None:

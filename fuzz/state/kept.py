@@ -9,14 +9,14 @@ from pathlib import Path
 
 from loki.base import path_containment
 from loki.base.error import StoreError
-from loki.jobs.queue import queue_list_file
-from loki.memory import document_validation
+from loki.jobs.queue import queue_index
+from loki.memory import store
 
 DERIVED = frozenset({"state/queue.db"})
 """Files that are made anew from others whenever they cannot be used: there is nothing in them to lose."""
 
 OWN_READER = ("run/", "state/sessions/", "state/test-history.json", "recurring/")
-"""Where documents are whose form only their reader knows (`loki.memory.document_validation.has_form` knows the rest)."""
+"""Where documents are whose form only their reader knows (`loki.memory.store.has_form` knows the rest)."""
 
 
 def lost(
@@ -75,16 +75,13 @@ def _is_damaged(name: str, data: bytes) -> bool:
     if not name.endswith(".json"):
         return False
     text = data.decode("utf-8", "replace")
-    if document_validation.has_form(name):
-        return bool(document_validation.validated_document(name, text)[1])
-    return (
-        name.startswith(OWN_READER)
-        and document_validation.validated_document(name, text)[0] is None
-    )
+    if store.has_form(name):
+        return bool(store.validated_document(name, text)[1])
+    return name.startswith(OWN_READER) and store.validated_document(name, text)[0] is None
 
 
 def _is_aside(folder: Path, name: str, data: bytes) -> bool:
-    """Whether a file holds just this, beside the damaged one or under `loki.memory.document_validation.ASIDE`."""
+    """Whether a file holds just this, beside the damaged one or under `loki.memory.store.ASIDE`."""
     stem = name.rpartition("/")[2]
     return any(
         stem in one and (folder / one).is_file() and (folder / one).read_bytes() == data
@@ -110,9 +107,7 @@ def _ids(lists: Mapping[str, bytes | None]) -> set[str]:
     found: set[str] = set()
     for name, data in lists.items():
         try:
-            found |= queue_list_file.read(
-                name, (data or b"").decode("utf-8", "replace")
-            ).tasks.keys()
+            found |= queue_index.read(name, (data or b"").decode("utf-8", "replace")).tasks.keys()
         except StoreError:
             continue
     return found

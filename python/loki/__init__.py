@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from loki.decision.monitor.tool_call import ToolCall as ToolCall
     from loki.execution.task_session import Task as Task
     from loki.memory.reflection import Reflection as Reflection
-    from loki.memory.signs import Signs as Signs
+    from loki.memory.sign import Signs as Signs
     from loki.memory.task_record import Outcome as Outcome
     from loki.pipelines import Pipeline as Pipeline
     from loki.recognition.failure import Failure as Failure
@@ -119,7 +119,7 @@ _ROOMS = {
     "loki.decision.fallback_policy": ("RetryBudget", "retry_after"),
     "loki.decision.monitor.tool_call": ("ToolCall",),
     "loki.memory.reflection": ("Reflection",),
-    "loki.memory.signs": ("Signs",),
+    "loki.memory.sign": ("Signs",),
     "loki.adapters.monitor.monitor": ("Monitor",),
     "loki.pipelines": ("Pipeline",),
     "loki.recognition.failure": ("Failure", "recognize", "recognize_many"),

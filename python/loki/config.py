@@ -3,33 +3,347 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from loki.base.error import ConfigError
-from loki.settings import (
-    AgentConfig,
-    BreakersConfig,
-    BriefingConfig,
-    ContextConfig,
-    DriftConfig,
-    ExecuteConfig,
-    LimitsConfig,
-    LoopConfig,
-    ModelsConfig,
-    NotifyConfig,
-    PriceConfig,
-    RecurrenceConfig,
-    ReviewConfig,
-    SandboxConfig,
-    SignalsConfig,
-    SignsConfig,
-    WorkConfig,
-)
+from loki.base.time import seconds
+
+# --- The tables of ``.loki/config.toml``, each with its settings and their defaults -------------------
+
+
+def _duration(value: Any) -> float:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} has no unit: expected text like '90s' or '5m'")
+    return seconds(value)
+
+
+Seconds = Annotated[float, BeforeValidator(_duration)]
+
+
+class LoopConfig(BaseModel):
+    """``[loop]``: how often and how long."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    max_retries: int = Field(default=3, ge=0)
+    infrastructure_retries: int = Field(default=5, ge=0)
+    backoff: Seconds = 5.0
+    backoff_cap: Seconds = 300.0
+    check_timeout: Seconds = 600.0
+    agent_timeout: Seconds = 1800.0
+    command_timeout: Seconds = 600.0
+    check_parallelism: int = Field(default=2, ge=1, le=64)
+    """Checks at a time; of those that may write (tests, builds, commands) it is one anyway."""
+    pass_environment: tuple[str, ...] = ()
+    """Variables, or globs of their names, that checks get although they look like secrets."""
+    test_reports: tuple[str, ...] = ()
+    """Globs of JUnit reports that the project's own checks write, relative to it."""
+
+
+class LimitsConfig(BaseModel):
+    """``[limits]``: what one run of a task may take; it ends with exit code 5 once that is spent."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    attempts: int | None = Field(default=None, ge=1)
+    time: Seconds | None = None
+    tokens: int | None = Field(default=None, ge=1)
+    cost: float | None = Field(default=None, gt=0)
+    """US dollars."""
+
+
+class ExecuteConfig(BaseModel):
+    """``[execute]``: what a proposal may run."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    allow_commands: tuple[str, ...] = ()
+    """Globs of whole commands, like ``pip install *``; none is allowed by itself."""
+
+
+class SandboxConfig(BaseModel):
+    """``[sandbox]``: the box that commands of agents and checks run in."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mode: Literal["auto", "off", "required"] = "auto"
+    """In one where the machine has any; in none; or not at all where it has none."""
+    write: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    """Further paths that they may write, like ``~/.terraform.d``; relative ones are the project's."""
+    secret: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    """Paths that they may not read, like ``~/.ssh``."""
+    network: bool = True
+    """Whether checks and commands may use the network; agents always may, as they call their service."""
+
+
+class AgentConfig(BaseModel):
+    """``[agents.<name>]``: an agent that pipelines and ``--agent`` call by its name."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    command: str | None = Field(default=None, min_length=1)
+    """As for ``loki run --agent-command``; this, ``preset`` or both, or ``model``."""
+    preset: Literal["claude", "codex", "gemini", "aider"] | None = None
+    """Adds what the command lacks; without a command the program itself."""
+    pass_environment: tuple[str, ...] | None = None
+    """Names, or globs, of variables that a command gets although they look like secrets."""
+    model: str | None = Field(default=None, min_length=1)
+    """``provider:model``, like ``anthropic:claude-opus-4-5``."""
+    base_url: str | None = Field(default=None, min_length=1)
+    """Of the model's service; None: its provider's."""
+    api_key_variable: str | None = Field(default=None, min_length=1)
+    """The environment variable of the key; None: the provider's own."""
+    api: Literal["responses", "chat"] | None = None
+    """Which of OpenAI's; None: ``responses`` at OpenAI's, ``chat`` elsewhere."""
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    """Of the model; None: its own."""
+    effort: str | None = Field(default=None, min_length=1)
+    """How hard the model thinks, as its service names it; None: its own."""
+    headers: dict[str, str] | None = None
+    """Sent with each request to the model's service. For keys there is ``api_key_variable``."""
+    max_tokens: int | None = Field(default=None, ge=1)
+    """Of one answer of the model."""
+    files_tokens: int | None = Field(default=None, ge=0)
+    """Of the project's files that the model is shown; less for models of a small context."""
+    fallback: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    """Who is asked in its place, in this order, where it cannot be: ``provider:model``, or other names."""
+    breaker: str | None = Field(default=None, min_length=1)
+    timeout: Seconds | None = None
+    """For one answer; ``[loop] agent_timeout`` where nothing is said."""
+    briefing: Literal["stdin", "argument"] | None = None
+
+    @model_validator(mode="after")
+    def _is_one(self) -> AgentConfig:
+        is_command = self.command is not None or self.preset is not None
+        if is_command == (self.model is not None):
+            raise ValueError("expected either `command` or `model` (or `preset`)")
+        of_model = ("base_url", "api_key_variable", "api", "max_tokens", "files_tokens",
+                    "temperature", "effort", "headers")  # fmt: skip
+        wrong = of_model if is_command else ("briefing", "pass_environment")
+        for name in wrong:
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"`{name}` is for agents with a `{'model' if is_command else 'command'}`"
+                )
+        return self
+
+
+class ModelsConfig(BaseModel):
+    """``[models]``: how models are asked; how often and how long stands in ``[loop]``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    parallel: int = Field(default=5, ge=1, le=1000)
+    """Calls to one model at a time; fewer while it recovers from an outage."""
+    hedge: Seconds | None = None
+    """After this long without an answer the next model is asked, too, and the first answer wins; never
+    where nothing is said. Both calls cost."""
+    wait: Seconds = 300.0
+    """How long a call waits, all pauses together, where no model may be asked before a time."""
+
+
+class BreakerConfig(BaseModel):
+    """Arguments of `loki.Breaker` that are other than usual."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    threshold: int | None = Field(default=None, ge=1)
+    """Failures within the window that trip it, in place of their share."""
+    failure_rate: float | None = Field(default=None, gt=0, le=1)
+    minimum_calls: int | None = Field(default=None, ge=1)
+    window_calls: int | None = Field(default=None, ge=1)
+    window: Seconds | None = Field(default=None, gt=0)
+    cooldown: Seconds | None = None
+    cooldown_multiplier: float | None = Field(default=None, ge=1, allow_inf_nan=False)
+    cooldown_cap: Seconds | None = None
+    half_open_interval: Seconds | None = None
+    recovery_threshold: int | None = Field(default=None, ge=1)
+    probe_lease: Seconds | None = Field(default=None, gt=0)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What is said."""
+        return self.model_dump(exclude_none=True, exclude={"named"})
+
+
+class BreakersConfig(BreakerConfig):
+    """``[breakers]``: circuit breakers of calls of models and tools."""
+
+    named: dict[str, BreakerConfig] = {}
+    """``[breakers.named."api/claude"]``: of single ones, or of globs of names; also of whole agents'."""
+
+
+class WorkConfig(BaseModel):
+    """``[work]``: how ``loki work`` goes about the queue."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    parallel: int = Field(default=5, ge=1, le=1000)
+    """Tasks at a time; fewer while a circuit breaker is open, and for a while afterwards."""
+
+
+class PriceConfig(BaseModel):
+    """``[prices."<model>"]``: US dollars for a million tokens, instead of the built-in table's."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    input: float = Field(ge=0, allow_inf_nan=False)
+    output: float = Field(ge=0, allow_inf_nan=False)
+    cache_read: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Of input out of the provider's cache; ``input`` where nothing is said."""
+    cache_write: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Of input into it; ``input`` where nothing is said."""
+
+
+class SignsConfig(BaseModel):
+    """``[signs]``: how often a failure comes back before it binds, and what never does."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    threshold: int = Field(default=2, ge=2)
+    thresholds: dict[str, Annotated[int, Field(ge=2)]] = {}
+    """By kind of failure, or by pattern, like ``test-failure = 3``."""
+    exempt: tuple[str, ...] = ()
+    """Globs of whole commands that poll, like ``curl *``."""
+    exempt_kinds: tuple[str, ...] = ()
+    max_age: Seconds = 604800.0
+    """How old a run gets on the branch that others are merged into, or where there is none."""
+
+
+class RecurrenceConfig(BaseModel):
+    """``[recurrence]``: tasks that come round again, and what becomes of their failures."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    triage_threshold: int = Field(default=3, ge=1)
+    """Failures in a row after which a triage agent looks at a task."""
+    triage_cooldown: Seconds = 86400.0
+    """From one triage of a task to the next."""
+    triage_agent: str | None = Field(default=None, min_length=1)
+    """Who looks: a name as for ``--agent``; the failing task's own agent where nothing is said."""
+    failure_backoff_multiplier: float = Field(default=2.0, ge=1, allow_inf_nan=False)
+    failure_backoff_max_delay: Seconds = 86400.0
+    parallel: int = Field(default=4, ge=1, le=64)
+    """Runs at a time; agents that work in the project wait for each other anyway."""
+
+
+class SignalsConfig(BaseModel):
+    """``[signals]``: what is done about signals without a person."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    merge: Literal["ask", "auto"] = "ask"
+    """Whether a branch whose tests passed is merged by loki, where that is clean and the tests still
+    pass; else a person merges it."""
+
+
+class DriftConfig(BaseModel):
+    """``[drift]``: what happens where work leaves its task."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    detect: bool = True
+    """loki looks for drift itself."""
+    least: Literal["low", "medium", "high", "critical"] = "medium"
+    """The lowest severity of its own detection that counts; below it, it is only logged."""
+    signals: bool = True
+    """Lines about a task in ``.loki/signals/DRIFT_DETECTED`` count, whoever writes them."""
+
+
+class ContextConfig(BaseModel):
+    """``[context]``: when a conversation is begun anew, from its ledger; 0 switches one off."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    drifts: int = Field(default=3, ge=0)
+    iterations: int = Field(default=25, ge=0)
+    conversation: int = Field(default=50 * 1024, ge=0)
+    """Bytes of briefings and answers."""
+    same_error: int = Field(default=3, ge=0)
+
+
+class BriefingConfig(BaseModel):
+    """``[briefing]``: how long it may be."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    budget_tokens: int = Field(default=6000, ge=1)
+    rules_tokens: int = Field(default=500, ge=0)
+
+
+class ReviewConfig(BaseModel):
+    """``[review]``: what a person is asked about before work goes on; each can be switched off."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    low_confidence: bool = True
+    """Where an agent is unsure of a critical decision."""
+    min_confidence: float = Field(default=0.40, ge=0, le=1)
+    security: bool = True
+    """Before the change of a task of kind security counts as done."""
+    feature: bool = True
+    """Before a feature counts as done that neither a check nor a new test shows to be there."""
+    irreversible: bool = True
+    """Before a command runs that no undo reaches."""
+    changed_tests: bool = True
+    """Before work counts as done that touches a test that failed, or what judges it."""
+    failed_runs: int = Field(default=3, ge=0)
+    """After so many failed runs of a task in a row; 0: never."""
+    ambiguity: bool = True
+    """Where an agent asks something."""
+    cost_per_hour: float = Field(default=100.0, ge=0, allow_inf_nan=False)
+    """US dollars that agents may take in an hour, in all tasks together; 0: any."""
+    timeout: Seconds = 86_400.0
+    """After which nobody is waited for, and the task is a dead letter."""
+
+
+NotificationKind: TypeAlias = Literal[
+    "human_review",
+    "human_review_expired",
+    "escalation",
+    "dead_letter",
+    "recurring_paused",
+    "recurring_stopped",
+]
+"""What people are told of."""
+
+
+class NotifyConfig(BaseModel):
+    """``[notify]``: how people are told that something waits for them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    command: str | None = Field(default=None, min_length=1)
+    """A program that reads the notification, JSON, on its standard input."""
+    webhook: str | None = Field(default=None, pattern=r"^https?://[^/\s]")
+    """A URL that it is posted to; it is never shown."""
+    kinds: tuple[NotificationKind, ...] = get_args(NotificationKind)
+    """Of what; all where nothing is said."""
+    timeout: Seconds = 10.0
+
+    @field_validator("command")
+    @classmethod
+    def _is_a_command(cls, command: str | None) -> str | None:
+        if command is not None and not shlex.split(command):
+            raise ValueError("expected a program and its arguments")
+        return command
+
+
+# --- A workspace's settings: ``.loki/config.toml``, every one of them optional ------------------------
 
 if sys.version_info >= (3, 11):
     import tomllib

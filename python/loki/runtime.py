@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     from loki.agents.fallback_chain import ChainOptions
     from loki.agents.model_agent import ModelAgent
     from loki.decision.breakers import Breakers
-    from loki.execution.task_session import AgentLike, Task, TaskOptions
-    from loki.execution.workspace_runs import Runs
+    from loki.execution.task_session import AgentLike, Runs, Task, TaskOptions
     from loki.memory.learning.learned_rules import Review
-    from loki.memory.signs import Signs
+    from loki.memory.sign import Signs
     from loki.memory.task_record import Outcome
     from loki.people.approval import Approval
 
@@ -218,7 +217,7 @@ class Runtime(Workspace):
 
     def runs(self) -> Runs:
         """The runs of this project: all work on one git branch, until it is closed."""
-        from loki.execution.workspace_runs import Runs
+        from loki.execution.task_session import Runs
 
         return Runs(self)
 

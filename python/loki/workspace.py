@@ -21,13 +21,12 @@ from loki.stores.file_store import exclusive
 
 if TYPE_CHECKING:
     from loki.action.changes.journal import Journal
-    from loki.action.gates.gate_config import Gates
+    from loki.action.gates.gate import Gates
     from loki.action.task import TaskSpec
     from loki.config import Config
-    from loki.memory.attempt import Attempt
+    from loki.memory.attempt import Attempt, History
     from loki.memory.attempt_metrics import ExecutionMetrics
     from loki.memory.dead_letter import DeadLetter, Source
-    from loki.memory.history import History
     from loki.memory.task_record import Outcome
 
 T = TypeVar("T")
@@ -125,9 +124,9 @@ class Workspace:
     @cached_property
     def gates(self) -> Gates:
         """Which gates run; read once a task needs them, as most callers of a workspace need none."""
-        from loki.action.gates import gate_config
+        from loki.action.gates import gate
 
-        return gate_config.load(self.folder / GATES)
+        return gate.load_gates(self.folder / GATES)
 
     def once(self, make: Callable[[Workspace], T]) -> T:
         """What a function makes of this workspace: made when it is first asked for, and then kept."""
@@ -147,7 +146,7 @@ class Workspace:
 
     def history(self, task: str) -> History:
         """The attempts of a task."""
-        from loki.memory.history import History
+        from loki.memory.attempt import History
 
         return History(self.store, task)
 
@@ -160,7 +159,7 @@ class Workspace:
             tasks: ids of the tasks; all where nothing is said.
         """
         from loki.memory import attempt_metrics, task_record
-        from loki.memory.history import log_name
+        from loki.memory.attempt import log_name
 
         for task in self.tasks() if tasks is None else tasks:
             record = task_record.load(self.store, task)

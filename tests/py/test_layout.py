@@ -29,7 +29,7 @@ def test_the_house_stands_as_it_should(figures: dict[str, int]) -> None:
     [
         ("recognition/site.py", "loki.base.error", False),
         ("recognition/site.py", "loki.memory.attempt", True),
-        ("memory/history.py", "loki.decision.loop_policy", True),
+        ("memory/attempt.py", "loki.decision.loop_policy", True),
         ("action/loop/loop.py", "loki.people.escalation", False),
         ("action/loop/performer.py", "loki.stores.file_store", True),
         ("action/loop/loop_driver.py", "loki.agents.command_agent", True),
@@ -113,7 +113,7 @@ def test_no_file_is_two() -> None:
         "loki.decision.loop_policy",
         "loki.decision.recovery",
         "loki.action.loop.loop",
-        "loki.action.loop.loop_end",
+        "loki.action.loop.failure_analysis",
     ],
 )
 def test_the_pure_middle_reads_no_clock(module: str) -> None:

@@ -7,9 +7,7 @@ from pathlib import Path
 from loki.action.changes.change import Change
 from loki.action.changes.tree import Tree
 from loki.action.gates import syntax_check
-from loki.action.gates.finding import Subject
-from loki.action.gates.gate import Violation
-from loki.action.gates.gate_config import GateSetting
+from loki.action.gates.gate import GateSetting, Subject, Violation
 
 
 def subject(root: Path, files: dict[str, str | bytes | None], seconds: float = 30.0) -> Subject:

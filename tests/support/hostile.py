@@ -9,8 +9,7 @@ from markdown_it import MarkdownIt
 
 from loki.base.text_format import INVISIBLE
 from loki.memory import task_record
-from loki.memory.attempt import Attempt, CheckRecord
-from loki.memory.history import History
+from loki.memory.attempt import Attempt, CheckRecord, History
 from loki.stores.file_store import FileStore
 from support.task import task_of
 

@@ -35,7 +35,7 @@ from loki.jobs.dead_letters import dead_letter_review
 from loki.jobs.dead_letters.dead_letter_review import Dependency
 from loki.jobs.recurring.recurring_run import RunRecord
 from loki.jobs.triage import triage_prompt
-from loki.memory import dead_letter, history, session_context, suggestion
+from loki.memory import attempt, dead_letter, session_context, suggestion
 from loki.memory.attempt import Approach as Tried
 from loki.memory.attempt import Attempt
 from loki.memory.dead_letter import DeadLetter, Mention, PastAttempt
@@ -259,7 +259,7 @@ def handed(data: str) -> str:
 
 
 def attempts_page(data: str) -> str:
-    return history.render_page(data, [tried(data)], status=data, title=data, updated_at=data)
+    return attempt.render_page(data, [tried(data)], status=data, title=data, updated_at=data)
 
 
 def signs_page(data: str) -> str:

@@ -28,8 +28,7 @@ from loki.base.secret import mask_secrets
 from loki.base.time import Duration, argument_seconds
 from loki.decision.monitor.monitor_state import Reaction
 from loki.decision.monitor.tool_result import text_blocks, tool_result
-from loki.memory.sign import Seen, Sighting, SignRules, mend, observe, render_signs
-from loki.memory.signs import Signs
+from loki.memory.sign import Seen, Sighting, SignRules, Signs, mend, observe, render_signs
 from loki.recognition.failure import Failure, as_failure
 from loki.recognition.similarity import same_failure
 

@@ -1,10 +1,10 @@
 """All attempts of a project as one raw table: quickly where the logs are whole, else carefully.
 
 Faster than a parser in Python by the figures of ``benchmarks/analysis.py``. What is read otherwise than
-by `loki.memory.history.read_attempts` is found here; `loki.analysis.attempt_log` reads it again.
+by `loki.memory.attempt.read_attempts` is found here; `loki.analysis.attempt_log` reads it again.
 
 Many logs are read at once, column by column (`loki.analysis.attempt_log`). A log that is refused there,
-or that holds what would be read otherwise than by `loki.memory.history` — a torn line, a number where
+or that holds what would be read otherwise than by `loki.memory.attempt` — a torn line, a number where
 text belongs, an attempt that was written twice, a failure that another version recognized — is read
 record by record instead. Both ways give the same table; ``tests/py/analysis/test_attempt_log.py`` holds them
 against each other. Neither looks at what no table shows: a record that the history leaves out for that
@@ -23,8 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from loki.analysis.arrow import JsonLines, fitting, whole
-from loki.memory.attempt import REQUIRED, Attempt
-from loki.memory.history import log_name, read_attempts
+from loki.memory.attempt import REQUIRED, Attempt, log_name, read_attempts
 from loki.recognition.failure import RECOGNIZER_VERSION
 from loki.stores.file_store import FileStore
 
@@ -367,7 +366,7 @@ def _content(store: FileStore, task: str) -> bytes | None:
 
 
 def _carefully(store: FileStore, number: int, task: str) -> tuple[pa.Table, pa.Array]:
-    """A task's attempts as `loki.memory.history` reads them, record by record."""
+    """A task's attempts as `loki.memory.attempt` reads them, record by record."""
     attempts = read_attempts(_light(store.scan(log_name(task))), log_name(task))
     rows = [_row(attempt) for attempt in attempts]
     table = pa.Table.from_pylist(rows, RAW)

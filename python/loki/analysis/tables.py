@@ -29,13 +29,12 @@ from loki.base.markup import table
 from loki.base.time import isoformat, moment
 from loki.decision.breakers_file import RECOVERIES, TRANSITIONS
 from loki.jobs.dead_letters.dead_letter_form import letter_of
-from loki.jobs.queue import queue_list_file
+from loki.jobs.queue import queue_index
 from loki.jobs.queue.queue_lists import document
 from loki.memory import attempt_metrics, dead_letter_log, task_record
-from loki.memory.attempt import Attempt, CheckRecord
+from loki.memory.attempt import Attempt, CheckRecord, log_name
 from loki.memory.attempt_metrics import uses
 from loki.memory.call_log import Calls
-from loki.memory.history import log_name
 from loki.memory.run_close import open_runs
 from loki.memory.suites.suite_history import LOG, SuiteRun
 from loki.memory.task_record import TaskRecord
@@ -461,7 +460,7 @@ def _of_the_loop(store: FileStore) -> Iterator[dict[str, Any]]:
 def _of_the_queue(store: FileStore) -> Iterator[dict[str, Any]]:
     try:
         name = document("dead-letter")
-        found = queue_list_file.read(name, store.get(name) or "").tasks.values()
+        found = queue_index.read(name, store.get(name) or "").tasks.values()
     except StoreError as error:
         logger.warning("%s; its dead letters are left out", error)
         return

@@ -3,13 +3,210 @@
 from __future__ import annotations
 
 import io
+import os
+import shlex
 import sys
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_group
 
-from loki.cli.read_only import Guarded
+from loki.base.error import LokiError
+from loki.base.time import isoformat
+from loki.cli.common import errors_as_sentences, fail
+
+# ------------------------------------------------------------------------------------------------------
+# Where each command is: loaded when it is called, as all of them together take longer than most
+# work.
+
+COMMANDS = {
+    "run": "run:command",
+    "submit": "submit:command",
+    "resume": "resume:command",
+    "status": "status:command",
+    "inbox": "inbox:command",
+    "approve": "inbox:approve",
+    "reject": "inbox:reject",
+    "answer": "inbox:answer",
+    "explain": "explain:command",
+    "show": "show:command",
+    "history": "history:command",
+    "close": "close:command",
+    "review": "review:command",
+    "report": "report:command",
+    "pause": "recur_change:pause",
+    "edit": "recur_change:edit",
+    "tick": "tick:command",
+    "undo": "undo:command",
+    "up": "up:command",
+    "work": "work:command",
+    "cancel": "stop:cancel",
+    "drain": "stop:drain",
+    "stop": "stop:stop",
+    "mcp": "mcp:command",
+    "demo": "demo:command",
+    "breakers": "breakers:app",
+    "queue": "queue:app",
+    "dead-letters": "dead_letters:app",
+    "hook": "hook:app",
+    "replay": "replay:command",
+    "patterns": "patterns:app",
+    "pipeline": "pipeline:app",
+    "recur": "recur:app",
+    "signals": "signals:app",
+}
+"""Module of this package, and what in it is the command, or the group of commands; in the order in
+which `loki --help` shows them."""
+
+
+class CommandGroup(MutableMapping[str, Any]):
+    """Commands by name, each made when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = dict.fromkeys(COMMANDS)
+
+    def __getitem__(self, name: str) -> Any:
+        if self._made[name] is None:
+            self._made[name] = _made(name)
+        return self._made[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._made[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+
+def _made(name: str) -> Any:
+    where, _, what = COMMANDS[name].partition(":")
+    module = import_module(f"loki.cli.{where}")
+    found = getattr(module, what)
+    alone = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+    if isinstance(found, typer.Typer):
+        alone.add_typer(found, name=name)
+    else:
+        alone.command(name, cls=getattr(module, "Command", None))(found)
+    return get_group(alone).commands[name]
+
+
+# ------------------------------------------------------------------------------------------------------
+# What a triage agent may ask of ``loki``: commands that read; all others are refused and
+# recorded.
+
+READING = frozenset(
+    {
+        ("history",),
+        ("show",),
+        ("status",),
+        ("inbox",),
+        ("breakers",),
+        ("breakers", "list"),
+        ("breakers", "show"),
+        ("dead-letters",),
+        ("dead-letters", "list"),
+        ("dead-letters", "show"),
+        ("patterns",),
+        ("patterns", "check"),
+        ("patterns", "test"),
+        ("queue",),
+        ("queue", "list"),
+        ("queue", "show"),
+        ("recur",),
+        ("recur", "history"),
+        ("recur", "list"),
+        ("recur", "show"),
+        ("signals",),
+        ("signals", "list"),
+    }
+)
+"""Commands that change nothing. A list of what may be done: what is not in it, and every command that
+is new, is refused. ``explain`` and ``report`` run programs or write files where they are told to."""
+
+LONGEST = 500
+"""Characters of a refused command that are recorded; chosen, not measured."""
+
+
+class Guarded(TyperGroup):
+    """The ``loki`` command, which only reads where a triage agent calls it."""
+
+    def __init__(self, **said: Any) -> None:
+        super().__init__(**{**said, "commands": None})
+        self.commands = CommandGroup()
+
+    def list_commands(self, _ctx: Any) -> list[str]:
+        """Names of all commands, none of which is loaded for it."""
+        return list(self.commands)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that is called."""
+        with errors_as_sentences():
+            return super().invoke(ctx)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """The command that is called."""
+        name, command, rest = super().resolve_command(ctx, args)
+        triage = os.environ.get("LOKI_TRIAGE", "")
+        if changes_nothing() and command is not None and not is_reading(name or "", command, rest):
+            said = shlex.join(["loki", *args])
+            _record(triage, os.environ, said)
+            fail(
+                f"refused: `loki {name}` may change something so, and a triage only reads ({triage}): "
+                "say in your verdict what is to be done",
+                2,
+            )
+        return name, command, rest
+
+
+def is_reading(name: str, command: object, rest: Sequence[str]) -> bool:
+    """Whether a call changes nothing, whatever its options mean.
+
+    Args:
+        name: of the first command.
+        command: it.
+        rest: the words after it; of a group each that names one of its commands has to read.
+    """
+    if not isinstance(command, TyperGroup):
+        return (name,) in READING
+    called = [word for word in rest if word in command.commands]
+    return all((name, word) in READING for word in called) and (bool(called) or (name,) in READING)
+
+
+def changes_nothing() -> bool:
+    """Whether a triage agent calls: commands that read then do not tidy up on their way either."""
+    return bool(os.environ.get("LOKI_TRIAGE"))
+
+
+def _record(triage: str, environment: Mapping[str, str], said: str) -> None:
+    """Keep with a triage what its agent tried; where that cannot be, it is refused all the same."""
+    from loki.base.manual_clock import clock_of
+    from loki.base.secret import mask_secrets
+    from loki.jobs.triage.triage_policy import parts_of
+    from loki.jobs.triage.triage_runner import refused_commands_log
+    from loki.stores import open_store
+
+    parts = parts_of(triage)
+    folder = Path(environment.get("LOKI_TRIAGE_PROJECT", ".")) / ".loki"
+    if parts is None or not (folder / "recurring" / parts[0]).is_dir():
+        return
+    try:
+        at = isoformat(clock_of(environment).now())
+        record: dict[str, Any] = {"at": at, "what": mask_secrets(said)[:LONGEST]}
+        open_store(folder).append(refused_commands_log(*parts), record, durable=False)
+    except LokiError as error:
+        typer.echo(f"loki: could not record it: {error}", err=True)
+
+
+# --- The commands, joined; which there are is in `command_table` --------------------------------------
 
 app = typer.Typer(
     name="loki",

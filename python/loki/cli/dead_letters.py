@@ -14,8 +14,8 @@ import typer
 
 from loki.base.error import StoreError, UsageError
 from loki.base.text_format import amount, line
+from loki.cli.app import changes_nothing
 from loki.cli.common import Json, Project, is_passed_on, open_project, show_json
-from loki.cli.read_only import changes_nothing
 from loki.cli.show import find
 from loki.jobs.dead_letters.dead_letter_review import Answers, Scope
 from loki.jobs.dead_letters.dead_letters import DeadLetters, Reviewed

@@ -15,6 +15,7 @@ import typer
 from loki.base.error import UsageError
 from loki.base.text_format import amount, escape_control_characters, line, span
 from loki.base.time import moment
+from loki.cli.app import changes_nothing
 from loki.cli.common import (
     Project,
     errors_as_sentences,
@@ -23,7 +24,6 @@ from loki.cli.common import (
     show_json,
     shown_path,
 )
-from loki.cli.read_only import changes_nothing
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -272,12 +272,11 @@ def _act(project: Path, id_: str, json: bool, action: Callable[[Queue, str], Que
 
 def _data(queue: Queue, lists: Lists, task: QueuedTask) -> dict[str, Any]:
     """A task as it stands in its file, with what follows from the others."""
-    from loki.jobs.queue.queued_task import waits_for
-    from loki.jobs.queue.queued_task_format import write
+    from loki.jobs.queue.queued_task import waits_for, write_entry
 
     waiting = waits_for(task, lists.where) if lists.where(task.id) == "pending" else ()
     return {
-        **write(task),
+        **write_entry(task),
         "list": lists.where(task.id),
         "waits_for": [{"id": one.id, "list": one.where} for one in waiting],
         "is_lost": queue.is_lost(task),

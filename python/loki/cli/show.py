@@ -161,7 +161,7 @@ def _who(workspace: Workspace, record: TaskRecord) -> str:
 
 
 def _head(record: TaskRecord, attempts: Sequence[Attempt], who: str) -> Iterator[str]:
-    from loki.action.loop.resumption import DONE
+    from loki.action.loop.loop_driver import DONE
 
     outcome = record.outcome
     yield typer.style(line(record.title), bold=True)
@@ -286,8 +286,7 @@ def _reflection(note: Mapping[str, Any]) -> Iterator[str]:
 def _pages(
     workspace: Workspace, task: str, attempts: Sequence[Attempt], project: Path
 ) -> Iterator[str]:
-    from loki.memory.sign import PAGE
-    from loki.memory.signs import Signs, folder_of
+    from loki.memory.sign import PAGE, Signs, folder_of
 
     folder = project / ".loki"
     for named in dict.fromkeys(one.branch for one in attempts):

@@ -10,9 +10,9 @@ import typer
 
 from loki.base.text_format import amount, line, span
 from loki.base.time import moment
+from loki.cli.app import changes_nothing
 from loki.cli.common import Json, Project, open_project, project_option, show_json
 from loki.cli.inbox import ago, listed
-from loki.cli.read_only import changes_nothing
 
 if TYPE_CHECKING:
     from datetime import datetime

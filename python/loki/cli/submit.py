@@ -207,7 +207,7 @@ def _tasks_in(name: str) -> list[QueuedTask]:
         ConfigError: it is none; says where.
         UsageError: it cannot be read.
     """
-    from loki.jobs.queue import queued_task_format
+    from loki.jobs.queue import queued_task
 
     try:
         text = sys.stdin.read() if name == "-" else Path(name).read_text("utf-8-sig")
@@ -225,10 +225,10 @@ def _tasks_in(name: str) -> list[QueuedTask]:
     found = []
     for number, one in enumerate(data if isinstance(data, list) else [data], 1):
         try:
-            found.append(queued_task_format.read(one))
+            found.append(queued_task.read_entry(one))
         except ValueError as error:
             raise ConfigError(f"task {number}: {error}", file=file) from error
-        if isinstance(one, dict) and (wrong := queued_task_format.unread(one)):
+        if isinstance(one, dict) and (wrong := queued_task.unread(one)):
             said = ", ".join(f"{name} is {one[name]!r}" for name in wrong)
             raise ConfigError(f"task {number}: {line(said)}: see `loki submit --help`", file=file)
     if not found:

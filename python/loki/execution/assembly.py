@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from loki.base.error import AgentError, UsageError
 from loki.base.secret import passed_environment
 from loki.base.time import Duration, isoformat, moment
+from loki.memory.attempt import log_name
 from loki.memory.call_log import LOG
-from loki.memory.history import log_name
 from loki.people.notification import Channel, Notifier, Webhook
 
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from loki.action.checks.check import Check
     from loki.action.checks.command_detection import Command, Detector
     from loki.action.loop.performer import Performer
-    from loki.action.processes.command_guard import CommandGuard
-    from loki.action.processes.protected_rules import RestoredRule
+    from loki.action.processes.command_guard import CommandGuard, RestoredRule
     from loki.action.task import TaskSpec
     from loki.memory.learning.learned_rules import Review
     from loki.workspace import Workspace
@@ -162,8 +161,7 @@ NO_CHECK = (
 def command_guard(workspace: Workspace) -> CommandGuard:
     """How commands of agents and checks run in a project, and what they must leave as it is."""
     from loki.action.checks.task_changes import dependency_folders
-    from loki.action.processes.command_guard import CommandGuard
-    from loki.action.processes.protected_rules import Rules, hook_settings
+    from loki.action.processes.command_guard import CommandGuard, Rules, hook_settings
 
     more = tuple(hook_settings(workspace.project, os.environ))
     rules = Rules(workspace.project, workspace.folder, more)
@@ -213,8 +211,7 @@ def performer(
     from loki.action.loop.performer import Performer
     from loki.action.loop.recorder import Recorder
     from loki.decision.drift import drift
-    from loki.execution.task_session import heard, reviewing
-    from loki.execution.workspace_runs import Runs
+    from loki.execution.task_session import Runs, heard, reviewing
     from loki.memory import task_record
     from loki.people.approval import Approvals
     from loki.people.human_review_store import HumanReviews

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loki.action.checks.check import EVIDENCE, Check
 from loki.action.loop.agent_call import AnyAgent
+from loki.action.loop.loop_driver import ENDED, resumption_status
 from loki.action.loop.recorder import forget_refused
-from loki.action.loop.resumption import ENDED, resumption_status
 from loki.action.pipelines import pipeline_record
 from loki.action.pipelines.pipeline_machine import step
 from loki.action.pipelines.pipeline_record import output_document

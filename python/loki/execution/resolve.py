@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from loki.agents.fallback_agent import FallbackAgent
     from loki.agents.model_agent import ModelAgent
     from loki.base.time import Duration
-    from loki.settings import AgentConfig
+    from loki.config import AgentConfig
     from loki.workspace import Workspace
 
 
@@ -199,7 +199,7 @@ def _config(workspace: Workspace, name: str) -> AgentConfig:
     """
     from loki.agents.preset import presets
     from loki.agents.providers import EXAMPLES, PROVIDERS, is_model
-    from loki.settings import AgentConfig
+    from loki.config import AgentConfig
 
     known = workspace.config.agents
     names = [one.strip() for one in name.split(",")]
@@ -277,7 +277,7 @@ def _llm_of(said: AgentConfig) -> LLM:
 def _llm_named(workspace: Workspace, given: Any) -> Any:
     """The model that a name stands for; anything else as it is."""
     from loki.agents.providers import is_model
-    from loki.settings import AgentConfig
+    from loki.config import AgentConfig
 
     if not isinstance(given, str):
         return given

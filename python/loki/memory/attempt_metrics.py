@@ -23,8 +23,7 @@ from datetime import timedelta
 from typing import Any
 
 from loki.base.time import moment
-from loki.memory.attempt import Attempt
-from loki.memory.history import read_attempts
+from loki.memory.attempt import Attempt, read_attempts
 from loki.memory.task_record import TaskRecord
 from loki.recognition.failure import RECOGNIZER_VERSION, Failure
 from loki.recognition.grouping import FailureIndex

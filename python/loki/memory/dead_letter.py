@@ -16,9 +16,9 @@ from typing import Any, Literal, TypeAlias
 
 from loki.base.markup import bullets, code, cut, inline, numbered, paragraphs
 from loki.base.secret import masked
+from loki.base.yaml_text import front_matter
 from loki.memory import advice
 from loki.memory.attempt import Attempt
-from loki.memory.front_matter import front_matter
 from loki.recognition.failure import Failure
 
 # --- A task that was given up, whichever way it came to that. Pure ------------------------------------

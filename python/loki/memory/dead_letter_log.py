@@ -15,9 +15,8 @@ from typing import Any
 from loki.base.log import log_event
 from loki.base.markup import code
 from loki.memory import suggestion, task_record
-from loki.memory.attempt import Attempt
+from loki.memory.attempt import Attempt, History
 from loki.memory.dead_letter import DeadLetter, alike, render_page
-from loki.memory.history import History
 from loki.memory.learning import pattern_learning
 from loki.memory.learning.candidate import Candidate, Candidates, Source
 from loki.memory.store import Store

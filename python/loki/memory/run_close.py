@@ -16,8 +16,7 @@ from loki.base import codec
 from loki.base.time import isoformat, moment
 from loki.memory.learning.candidate import Candidate, Candidates, Source
 from loki.memory.quote import one_line, quoted
-from loki.memory.sign import Sighting
-from loki.memory.signs import SIGNS, Run, folder_of
+from loki.memory.sign import SIGNS, Run, Sighting, folder_of
 from loki.memory.store import Store
 
 # --- The log of runs that are over --------------------------------------------------------------------

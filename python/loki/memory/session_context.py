@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from loki.base.markup import inline
 from loki.base.tokens import clip_to_tokens, tokens
+from loki.base.yaml_text import front_matter, parse
 from loki.memory.attempt import DRIFT, MOST, Approach, Attempt, AttemptSummary
-from loki.memory.front_matter import front_matter, parse
 from loki.memory.quote import one_line, quoted, whole
 from loki.memory.reflection import Reflection
 

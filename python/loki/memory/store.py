@@ -1,5 +1,10 @@
 """Where memory is kept: the contract that every store keeps, and what happens when one fails.
 
+A person or another program may have changed any file. A field of another form than expected spoils
+only itself: it is left out, or has its plain value, with a sentence. What is no document at all is
+set aside with one. A file stays as it is while it is only read; before it is written anew, it is kept
+under `ASIDE`, as it was (`loki.stores.file_store`). Pure.
+
 A store holds two things, both named by the path they have in a workspace's folder: *logs*, to which
 records are appended, and *documents*, which are replaced whole.
 """
@@ -8,18 +13,118 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
+from loki.base import codec
+from loki.base.codec import shown
 from loki.base.error import StoreError
 from loki.base.secret import mask_secrets, masked
 
-# --- Where memory is kept: the contract that every store keeps, and what happens when one fails -------
+# ------------------------------------------------------------------------------------------------------
+# What documents of ``.loki/`` must look like: the one validator that whoever reads them goes
+# through.
 
 T = TypeVar("T")
+
+ASIDE = "set-aside"
+"""Where damaged files are kept, in ``.loki/``, before something is written in their place."""
+
+DAMAGES = "damaged"
+"""The field of a damaged document, while it is read, that says what is wrong with it."""
+
+MAX_SHOWN = 3
+"""Flaws of a file that are told; chosen, not measured."""
+
+
+_FORMS: dict[str, type] = {}
+
+
+def kept_as(pattern: str) -> Callable[[type[T]], type[T]]:
+    """Says what a document looks like: a decorator of the dataclass that is its form (`loki.base.codec`).
+
+    Args:
+        pattern: a regex of the document's whole name, relative to ``.loki/``.
+    """
+
+    def say(cls: type[T]) -> type[T]:
+        _FORMS[pattern] = cls
+        return cls
+
+    return say
+
+
+def has_form(name: str) -> bool:
+    """Whether a document's form is said (`kept_as`); what its reader says alone, that sets aside itself."""
+    return _form(name) is not None
+
+
+def _form(name: str) -> type | None:
+    return next((form for pattern, form in _FORMS.items() if re.fullmatch(pattern, name)), None)
+
+
+def validated_document(name: str, text: str) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
+    """What a document says, in the form that it must have, and what is wrong with it.
+
+    Args:
+        name: the document's, relative to ``.loki/``.
+        text: what it holds.
+
+    Returns:
+        Its object, None where it holds none; and sentences about what does not fit in it.
+
+    Example:
+        >>> validated_document("tasks/a/task.json", '{"title": 5}')[1]
+        ('title: found 5, expected text',)
+    """
+    try:
+        data = parsed_json(text)
+    except ValueError as error:
+        return None, (f"it is no JSON: {error}",)
+    if not isinstance(data, dict):
+        return None, (f"found {shown(data)}, expected an object",)
+    form = _form(name)
+    if form is None:
+        return data, ()
+    value, flaws = codec.read(form, data)
+    return None if value is None else codec.write(value), flaws[:MAX_SHOWN]
+
+
+def read_document(cls: type[T], text: str) -> tuple[T | None, tuple[str, ...]]:
+    """The same of a document whose form is a dataclass (`loki.base.codec`)."""
+    try:
+        data = parsed_json(text)
+    except ValueError as error:
+        return None, (f"it is no JSON: {error}",)
+    value, flaws = codec.read(cls, data)
+    return value, flaws[:MAX_SHOWN]
+
+
+def parsed_json(text: str | bytes) -> Any:
+    """JSON, by the quicker parser where that can read it.
+
+    Raises:
+        ValueError: it is none, or nests too deeply.
+    """
+    from pydantic_core import from_json
+
+    try:
+        return from_json(text, cache_strings="keys", allow_inf_nan=False)
+    except ValueError:
+        try:
+            return json.loads(text)  # also half a surrogate pair, which our own writer escapes
+        except RecursionError as error:
+            raise ValueError("nested too deeply") from error
+
+
+# --- Where memory is kept: the contract that every store keeps, and what happens when one fails -------
+
+# --- Where memory is kept: the contract that every store keeps, and what happens when one fails -------
+
 Record = Mapping[str, Any]
 Rewrite = Callable[[str | None], str | None]
 logger = logging.getLogger("loki")
@@ -248,7 +353,7 @@ def _masked_document(document: str, text: str) -> str:
 def load(store: Store, document: str) -> dict[str, Any] | None:
     """A document that is an object of JSON, in the form that it must have; None where there is none.
 
-    What does not fit in it is told, once; `loki.memory.document_validation` says what becomes of it.
+    What does not fit in it is told, once; `loki.memory.store` says what becomes of it.
     """
     return read(store, document, store.get(document))
 
@@ -267,11 +372,10 @@ def load_as(cls: type[T], store: Store, document: str) -> T | None:
 
 def read_as(cls: type[T], store: Store, document: str, text: str | None) -> T | None:
     """The same of the text that a document of a store holds."""
-    from loki.memory import document_validation
 
     if text is None:
         return None
-    value, flaws = document_validation.read(cls, text)
+    value, flaws = read_document(cls, text)
     _tell(store, document, flaws)
     return value
 
@@ -285,13 +389,12 @@ def _tell(store: Store, document: str, flaws: tuple[str, ...]) -> None:
 
 def read(store: Store, document: str, text: str | None) -> dict[str, Any] | None:
     """The same of the text that a document of a store holds; None where there is none."""
-    from loki.memory import document_validation
 
     if text is None:
         return None
-    data, flaws = document_validation.validated_document(document, text)
+    data, flaws = validated_document(document, text)
     _tell(store, document, flaws)
-    return data if data is None or not flaws else {**data, document_validation.DAMAGES: flaws}
+    return data if data is None or not flaws else {**data, DAMAGES: flaws}
 
 
 # --- How a log stays bounded: its oldest records go ---------------------------------------------------

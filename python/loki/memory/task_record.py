@@ -15,8 +15,7 @@ from loki.base.markup import html_card
 from loki.base.secret import mask_secrets
 from loki.base.time import isoformat
 from loki.memory import store as documents
-from loki.memory.document_validation import kept_as
-from loki.memory.store import Store
+from loki.memory.store import Store, kept_as
 
 # --- How a task ended ---------------------------------------------------------------------------------
 

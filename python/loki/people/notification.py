@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from loki.base.error import LokiError, UsageError
 from loki.base.secret import masked
 from loki.base.time import Clock, isoformat
-from loki.settings import NotificationKind
+from loki.config import NotificationKind
 
 KINDS: tuple[NotificationKind, ...] = get_args(NotificationKind)
 

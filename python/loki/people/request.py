@@ -23,8 +23,7 @@ from loki.base.markup import bullets, code, fence, inline, quotation
 from loki.base.secret import masked
 from loki.base.time import Clock, isoformat
 from loki.memory import store as documents
-from loki.memory.document_validation import kept_as
-from loki.memory.store import Store
+from loki.memory.store import Store, kept_as
 from loki.people.human_review import HumanReview, is_about_done
 
 # --- What waits for a person: one form for whatever asks, with the commands that answer it; pure ------

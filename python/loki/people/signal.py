@@ -369,7 +369,7 @@ FOLDER = "signals"
 """Relative to ``.loki/``."""
 
 LONGEST_NAME = 200
-"""Bytes of an encoded name; file systems allow 255. As for folders of runs (`loki.memory.signs`)."""
+"""Bytes of an encoded name; file systems allow 255. As for folders of runs (`loki.memory.sign`)."""
 
 _BLANKS = re.compile(r"\s*")
 

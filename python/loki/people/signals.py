@@ -23,9 +23,8 @@ from loki.base import codec
 from loki.base.error import StoreError, UsageError
 from loki.base.secret import mask_secrets, masked
 from loki.base.time import Clock, isoformat
-from loki.memory.document_validation import kept_as
 from loki.memory.run_close import ended_at
-from loki.memory.store import Masked, Store, read_as
+from loki.memory.store import Masked, Store, kept_as, read_as
 from loki.people.signal import (
     FOLDER,
     KINDS,

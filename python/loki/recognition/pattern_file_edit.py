@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from loki.base.error import ConfigError
-from loki.base.yaml_dump import dump
+from loki.base.yaml_text import dump
 from loki.recognition.definition_file import Source, read
 from loki.recognition.definition_schema import pattern_file
 from loki.recognition.pattern import PatternSet

@@ -14,7 +14,7 @@ from typing import Any
 from loki.base import atomic_file as file
 from loki.base import locks, path_containment
 from loki.base.error import StoreError, UsageError
-from loki.memory import document_validation
+from loki.memory import store
 from loki.memory.store import Record, Rewrite
 
 SIGNALS = "signals"
@@ -208,19 +208,19 @@ class FileStore:
         path = self.folder / document
         if os.path.isdir(path):
             self._keep(document, None)
-        elif document_validation.has_form(document):
+        elif store.has_form(document):
             try:
                 data = path.read_bytes()
             except OSError:  # there is none, as often
                 return
-            if document_validation.validated_document(document, data.decode("utf-8", "replace"))[1]:
+            if store.validated_document(document, data.decode("utf-8", "replace"))[1]:
                 self._keep(document, data)
 
     def _keep(self, document: str, data: bytes | None) -> None:
-        """Keep it under `loki.memory.document_validation.ASIDE`: these bytes, or the folder that it is."""
+        """Keep it under `loki.memory.store.ASIDE`: these bytes, or the folder that it is."""
         path = self.folder / document
         mark = os.urandom(4).hex() if data is None else hashlib.sha256(data).hexdigest()[:8]
-        kept = Path(document_validation.ASIDE, f"{document}-{mark}")
+        kept = Path(store.ASIDE, f"{document}-{mark}")
         place = self.folder / kept
         if place.exists():
             return
@@ -266,7 +266,7 @@ def _parse(line: bytes) -> dict[str, Any]:
     Raises:
         ValueError: there is none.
     """
-    record = document_validation.parsed_json(line)
+    record = store.parsed_json(line)
     if not isinstance(record, dict):
         raise ValueError(f"found {type(record).__name__}, expected an object")
     return record

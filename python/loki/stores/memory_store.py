@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from loki.base.error import StoreError
-from loki.memory import document_validation
+from loki.memory import store
 from loki.memory.store import Record, Rewrite
 
 
@@ -84,7 +84,7 @@ class MemoryStore:
         """Keep a copy of a damaged document."""
         with self._lock:
             if document in self.documents:
-                self.documents[f"{document_validation.ASIDE}/{document}"] = self.documents[document]
+                self.documents[f"{store.ASIDE}/{document}"] = self.documents[document]
 
     def names(self, prefix: str) -> list[str]:
         """Names that begin with ``prefix``."""

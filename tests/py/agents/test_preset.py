@@ -9,7 +9,7 @@ import pytest
 from loki.agents.agent_report import FORMS
 from loki.agents.preset import Preset, breaker_of, preset, preset_of, presets, program_of
 from loki.base.error import UsageError
-from loki.settings import AgentConfig
+from loki.config import AgentConfig
 
 CLAUDE = ("--output-format", "stream-json", "--verbose", "--permission-mode", "acceptEdits")
 CODEX = ("--json", "--skip-git-repo-check", "--sandbox", "workspace-write")

@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 import loki
 from loki import recognize
 from loki.analysis import attempt_log
-from loki.memory.attempt import Attempt, CheckRecord
-from loki.memory.history import History
+from loki.memory.attempt import Attempt, CheckRecord, History
 from loki.stores.file_store import FileStore
 from support.examples import examples
 

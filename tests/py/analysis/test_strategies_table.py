@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from benchmarks.history import make
 from loki import Workspace, analysis, recognize
 from loki.analysis.tables import Tables
-from loki.memory.attempt import Attempt, CheckRecord
+from loki.memory.attempt import Attempt, CheckRecord, log_name
 from loki.memory.attempt_metrics import PHASES, uses
-from loki.memory.history import log_name
 from support.examples import examples
 
 

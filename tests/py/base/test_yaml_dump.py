@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loki.base.text_format import INVISIBLE
-from loki.base.yaml_dump import dump
+from loki.base.yaml_text import dump
 
 texts = st.text(
     st.one_of(

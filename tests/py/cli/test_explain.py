@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from loki import recognize
-from loki.memory.attempt import Attempt
-from loki.memory.history import History
+from loki.memory.attempt import Attempt, History
 from loki.stores.file_store import FileStore
 from support.command import Ended, loki
 

@@ -13,9 +13,8 @@ from loki.base.text_format import span
 from loki.cli.app import app
 from loki.cli.common import since_moment
 from loki.memory import task_record
-from loki.memory.attempt import Attempt, CheckRecord
-from loki.memory.history import History
-from loki.memory.signs import Signs
+from loki.memory.attempt import Attempt, CheckRecord, History
+from loki.memory.sign import Signs
 from loki.recognition.failure import Failure
 from loki.stores.file_store import FileStore
 from support.cli_history import loki

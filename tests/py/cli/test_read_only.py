@@ -10,8 +10,7 @@ import typer
 from typer.core import TyperGroup
 from typer.testing import CliRunner
 
-from loki.cli.app import app
-from loki.cli.read_only import READING, is_reading
+from loki.cli.app import READING, app, is_reading
 
 ROOT = typer.main.get_command(app)
 TRIAGE = ".triage-backup-1"

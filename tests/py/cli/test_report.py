@@ -31,8 +31,7 @@ from loki.cli.report.document import (
     Text,
 )
 from loki.memory import task_record
-from loki.memory.attempt import Attempt, CheckRecord
-from loki.memory.history import History
+from loki.memory.attempt import Attempt, CheckRecord, History
 from loki.stores.file_store import FileStore
 from support.hostile import HOSTILE, make_hostile
 from support.task import task_of

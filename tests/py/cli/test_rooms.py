@@ -5,8 +5,7 @@ from __future__ import annotations
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from loki.cli.app import app
-from loki.cli.command_table import COMMANDS, CommandGroup
+from loki.cli.app import COMMANDS, CommandGroup, app
 
 
 def test_each_command_is_there_by_its_name() -> None:

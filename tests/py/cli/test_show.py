@@ -13,8 +13,7 @@ from loki.jobs.queue.queue import Queue, queue_of
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.queue.worker_lock import Worker
 from loki.memory import task_record
-from loki.memory.attempt import Attempt
-from loki.memory.history import History
+from loki.memory.attempt import Attempt, History
 from loki.stores.file_store import FileStore
 from support.task import task_of
 

@@ -6,7 +6,7 @@ import pytest
 
 from loki.action.loop.briefing import BUDGET_TOKENS, Facts, compose
 from loki.base.tokens import tokens
-from loki.decision.sign_ranking import Subject, bearing, related
+from loki.decision.loop_policy import Subject, bearing, related
 from loki.memory.sign import OTHERS_TOKENS, SIGNS_TOKENS, Approach, Seen, Sighting, render_signs
 from loki.recognition.failure import Failure
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loki.action.gates.gate import ADVISORY, BLOCKING, Validation, Violation
-from loki.memory.attempt import Attempt, CheckRecord
+from loki.memory.attempt import Attempt, CheckRecord, History
 from loki.memory.attempt_metrics import (
     AttemptMetrics,
     ExecutionMetrics,
@@ -22,7 +22,6 @@ from loki.memory.attempt_metrics import (
     measure_attempt,
     uses,
 )
-from loki.memory.history import History
 from loki.recognition.failure import Failure
 from loki.recognition.similarity import same_failure
 from loki.stores.file_store import FileStore

@@ -12,8 +12,9 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from loki.base.yaml_text import parse
 from loki.memory import task_record
-from loki.memory.attempt import Attempt, CheckRecord
+from loki.memory.attempt import Attempt, CheckRecord, History
 from loki.memory.dead_letter import (
     DeadLetter,
     Mention,
@@ -23,8 +24,6 @@ from loki.memory.dead_letter import (
     render_page,
 )
 from loki.memory.dead_letter_log import LETTERS, DeadLetterLog
-from loki.memory.front_matter import parse
-from loki.memory.history import History
 from loki.memory.store import ForgivingStore
 from loki.memory.suggestion import Solved, suggest
 from loki.memory.suggestion import render as render_suggestion

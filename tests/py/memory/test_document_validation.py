@@ -14,7 +14,7 @@ from loki.action.checks.judging import touched_tests
 from loki.action.loop import human_review_check, recorder
 from loki.action.pipelines import pipeline_record
 from loki.jobs.signals import signal_consumers
-from loki.memory import document_validation, store, task_record
+from loki.memory import store, task_record
 from loki.people import request, signals
 from loki.stores.file_store import FileStore
 from support.wrong_types import changed
@@ -29,7 +29,7 @@ RECORD = {
 
 
 def test_what_fits_comes_as_it_is() -> None:
-    data, flaws = document_validation.validated_document(TASK, json.dumps(RECORD))
+    data, flaws = store.validated_document(TASK, json.dumps(RECORD))
     assert flaws == ()
     assert data is not None
     assert {name: data[name] for name in ("title", "newer")} == {
@@ -41,7 +41,7 @@ def test_what_fits_comes_as_it_is() -> None:
 
 def test_what_does_not_fit_spoils_only_itself() -> None:
     damaged: dict[str, Any] = {**RECORD, "outcome": {**RECORD["outcome"], "attempts": "many"}}  # type: ignore[dict-item]
-    data, flaws = document_validation.validated_document(TASK, json.dumps({**damaged, "title": 5}))
+    data, flaws = store.validated_document(TASK, json.dumps({**damaged, "title": 5}))
     assert data is not None
     assert flaws == (
         "title: found 5, expected text",
@@ -65,7 +65,7 @@ NAMES = [
 
 
 def test_each_document_has_a_form_of_its_owner_s() -> None:
-    forms = [document_validation._form(name) for name in NAMES]
+    forms = [store._form(name) for name in NAMES]
     owners = [form.__module__ for form in forms if form is not None]
     assert sorted(owners) == sorted(owner.__name__ for owner in OWNERS)
 
@@ -73,10 +73,10 @@ def test_each_document_has_a_form_of_its_owner_s() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_field_of_another_form_is_told_and_fits_afterwards(name: str) -> None:
     for value in changed(RECORD):
-        data, flaws = document_validation.validated_document(name, json.dumps(value))
+        data, flaws = store.validated_document(name, json.dumps(value))
         assert data is None or all(isinstance(flaw, str) for flaw in flaws)
         if data is not None:
-            assert document_validation.validated_document(name, json.dumps(data))[1] == (), (
+            assert store.validated_document(name, json.dumps(data))[1] == (), (
                 "what was made of it fits"
             )
 
@@ -85,7 +85,7 @@ def test_every_field_of_another_form_is_told_and_fits_afterwards(name: str) -> N
     "text", ["", "[]", "null", "[" * 5_000, '{"a":' * 5_000, "9" * 5_000, '"\\ud800"', "NaN", "\0"]
 )
 def test_what_is_no_object_is_none_with_a_sentence(text: str) -> None:
-    data, flaws = document_validation.validated_document(TASK, text)
+    data, flaws = store.validated_document(TASK, text)
     assert data is None
     assert len(flaws) == 1
 
@@ -96,14 +96,14 @@ def test_a_damaged_document_is_kept_before_another_takes_its_place(
     files = FileStore(tmp_path / ".loki")
     files.put(TASK, json.dumps(RECORD))
     files.put(TASK, '{"title": 5}')
-    assert not (tmp_path / ".loki" / document_validation.ASIDE).exists(), "what fits is not kept"
+    assert not (tmp_path / ".loki" / store.ASIDE).exists(), "what fits is not kept"
     for _ in range(3):
         damaged = store.load(files, TASK)
     assert damaged is not None
-    assert damaged[document_validation.DAMAGES] == ("title: found 5, expected text",)
+    assert damaged[store.DAMAGES] == ("title: found 5, expected text",)
     assert caplog.text.count("is damaged: title: found 5") == 1, "told once"
     files.put(TASK, json.dumps(RECORD))
-    (kept,) = (tmp_path / ".loki" / document_validation.ASIDE / "tasks" / "a").iterdir()
+    (kept,) = (tmp_path / ".loki" / store.ASIDE / "tasks" / "a").iterdir()
     assert kept.read_text() == '{"title": 5}'
     assert f"kept as .loki/{kept.relative_to(tmp_path / '.loki')}" in caplog.text
 
@@ -112,7 +112,7 @@ def test_a_folder_in_the_place_of_a_document_is_set_aside(tmp_path: Path) -> Non
     files = FileStore(tmp_path / ".loki")
     (tmp_path / ".loki" / TASK / "mine").mkdir(parents=True)
     files.put(TASK, json.dumps(RECORD))
-    (kept,) = (tmp_path / ".loki" / document_validation.ASIDE / "tasks" / "a").iterdir()
+    (kept,) = (tmp_path / ".loki" / store.ASIDE / "tasks" / "a").iterdir()
     assert [one.name for one in kept.iterdir()] == ["mine"]
     assert files.get(TASK) == json.dumps(RECORD)
 
@@ -120,7 +120,7 @@ def test_a_folder_in_the_place_of_a_document_is_set_aside(tmp_path: Path) -> Non
 def test_of_a_table_only_what_does_not_fit_goes() -> None:
     """A number that was shown never comes to mean something else, whatever stands beside it."""
     text = '{"next": 3, "given": {"a": [1, "x"], "b": 5, "c": [true, "x"]}, "left": ["a", 5]}'
-    data, flaws = document_validation.validated_document("state/waiting.json", text)
+    data, flaws = store.validated_document("state/waiting.json", text)
     assert data == {"given": {"a": [1, "x"]}, "left": ["a"]}
     assert len(flaws) == 3
 
@@ -134,7 +134,7 @@ def test_what_a_reader_finds_damaged_is_kept_once_byte_by_byte(
     for _ in range(3):
         files.set_aside("state/sessions/s.json")
     files.set_aside("state/sessions/none.json")
-    (kept,) = (tmp_path / ".loki" / document_validation.ASIDE / "state" / "sessions").iterdir()
+    (kept,) = (tmp_path / ".loki" / store.ASIDE / "state" / "sessions").iterdir()
     assert kept.read_bytes() == b"\xff{"
     assert caplog.text.count(kept.name) == 1, "told once"
 
@@ -144,7 +144,7 @@ def test_a_damaged_document_that_is_removed_is_kept(tmp_path: Path) -> None:
     files.put(TASK, '{"title": 5}')
     files.update(TASK, lambda _: None)
     assert files.get(TASK) is None
-    (kept,) = (tmp_path / ".loki" / document_validation.ASIDE / "tasks" / "a").iterdir()
+    (kept,) = (tmp_path / ".loki" / store.ASIDE / "tasks" / "a").iterdir()
     assert kept.read_text() == '{"title": 5}'
 
 

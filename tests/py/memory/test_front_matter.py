@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loki.memory.front_matter import front_matter, parse
+from loki.base.yaml_text import front_matter, parse
 
 texts = st.one_of(
     st.text(st.sampled_from("-\n:#'\"|> \t`[]{}&*!%@a\u2028\x85é"), max_size=40),

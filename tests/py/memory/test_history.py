@@ -12,9 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loki.base.text_format import INVISIBLE
-from loki.base.yaml_dump import SURROGATE
-from loki.memory.attempt import Attempt, CheckRecord, shorten
-from loki.memory.history import History, page_row, read_page, render_page
+from loki.base.yaml_text import SURROGATE
+from loki.memory.attempt import (
+    Attempt,
+    CheckRecord,
+    History,
+    page_row,
+    read_page,
+    render_page,
+    shorten,
+)
 from loki.stores.file_store import FileStore
 from support.hostile import HOSTILE as HOSTILE_WORDS
 from support.hostile import headings_of

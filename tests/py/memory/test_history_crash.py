@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loki.memory.attempt import Attempt
-from loki.memory.history import History
+from loki.memory.attempt import Attempt, History
 from loki.stores.file_store import FileStore
 
 

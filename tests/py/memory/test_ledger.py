@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from loki.memory import front_matter, session_context
+from loki.base import yaml_text
+from loki.memory import session_context
 from loki.memory.attempt import Attempt
 from loki.memory.reflection import Reflection
 from loki.memory.session_context import Ledger, TaskProgress
@@ -35,7 +36,7 @@ def test_a_ledger_tells_goal_state_decisions_tries_questions_and_the_next_step()
     text = session_context.render_ledger(
         made(state="escalated", reason="stuck", said=["use b"], files=["a.py"])
     )
-    fields, body = front_matter.parse(text)
+    fields, body = yaml_text.parse(text)
     assert (fields["task_id"], fields["state"], fields["category"]) == ("t1", "escalated", "ledger")
     for told in (
         "fix it",

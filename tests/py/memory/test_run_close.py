@@ -10,8 +10,7 @@ import pytest
 
 from loki.memory.learning.candidate import Candidate, Candidates
 from loki.memory.run_close import OWN_LOOP, close, open_runs
-from loki.memory.sign import MOST_APPROACHES
-from loki.memory.signs import Signs
+from loki.memory.sign import MOST_APPROACHES, Signs
 from loki.memory.store import ForgivingStore, Rewrite
 from loki.stores.file_store import FileStore
 

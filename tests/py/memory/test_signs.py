@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from loki.memory.sign import SignRules
-from loki.memory.signs import Signs, folder_of
+from loki.memory.sign import SignRules, Signs, folder_of
 from loki.memory.store import ForgivingStore, Store
 from loki.recognition.failure import recognize
 from loki.stores.file_store import FileStore

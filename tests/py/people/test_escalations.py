@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loki.people.escalation import Escalation
-from loki.people.escalations import Escalations, read
+from loki.people.escalation import Escalation, Escalations, read
 from loki.stores.file_store import FileStore
 from loki.testing import ManualClock
 from support.hostile import HOSTILE

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from loki.base.error import StoreError
-from loki.memory.document_validation import ASIDE
+from loki.memory.store import ASIDE
 from loki.people.human_review_store import HumanReviews
 from loki.people.signals import DOCUMENT, SignalOverwrites, Signals
 from loki.stores.file_store import FileStore

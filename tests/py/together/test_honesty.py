@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import loki
-from loki.memory import front_matter
+from loki.base import yaml_text
 from support.project import RIGHT, make_project
 
 
@@ -34,6 +34,6 @@ def test_a_page_holds_the_newest_findings_only(tmp_path: Path) -> None:
             Attempt(number, "2026-01-01T00:00:00Z", "", "failed", findings=(found,)),
         )
     text = store.get(f"{FOLDER}rationalizations-t.md") or ""
-    fields, body = front_matter.parse(text)
+    fields, body = yaml_text.parse(text)
     assert [one["attempt"] for one in fields["findings"]] == list(range(20, MOST + 20))
     assert body.count("\n## ") == MOST

@@ -22,6 +22,35 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from loki.action.changes.tree import Entry, Tree
+    from loki.recognition.failure import Failure
+
+
+# ------------------------------------------------------------------------------------------------------
+# Bringing what was worked out in a copy into the project: what is asked for, and what comes of
+# it.
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Bring the work into the project, all or none; answered by `Merged`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What came of it.
+
+    Attributes:
+        moved: the project has changed elsewhere since the copy was taken. The copy is of the newer
+            project now, the work in it: it has to be checked once more. Nothing has landed yet.
+        failure: the work does not fit the project any more. The copy is of the newer project now,
+            without the work.
+    """
+
+    moved: bool = False
+    failure: Failure | None = None
+
+
+# --- A change as data: which files become what, and which commands run; nothing here touches files ----
 
 MAX_FILE_SIZE = 10_000_000
 """Bytes: a larger file is not carried in a change, and refused. Chosen, not measured."""

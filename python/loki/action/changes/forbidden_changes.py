@@ -16,8 +16,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from loki.action.changes.change import MAX_FILE_SIZE, UNKNOWN, Change, Edit
+from loki.action.changes.journal import unexpected
 from loki.action.changes.safe_path import ancestors
-from loki.action.changes.transaction import unexpected
 from loki.action.changes.tree import Tree, hash_file, read_entry
 from loki.people import signal
 

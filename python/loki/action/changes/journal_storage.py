@@ -29,7 +29,7 @@ from loki.action.changes.safe_path import PathState
 from loki.base import atomic_file, codec, locks, path_containment
 from loki.base.error import StoreError
 from loki.base.path_containment import path_in
-from loki.memory.document_validation import parsed_json
+from loki.memory.store import parsed_json
 
 # ------------------------------------------------------------------------------------------------------
 # What the journal keeps of one thing that was done to a project: which paths, from what to what.

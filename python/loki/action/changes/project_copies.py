@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Literal
 
 from loki.action.changes.change import Change, Edit
 from loki.action.changes.executor import Executor
-from loki.action.changes.journal import Journal, net, undo_journal
+from loki.action.changes.journal import EditConflict, Journal, net, undo_journal
 from loki.action.changes.journal_storage import DiskJournalStorage
 from loki.action.changes.safe_path import PathState, SafeFolder
 from loki.action.changes.scratch_copy import refresh_copy, scratch_folder
-from loki.action.changes.transaction import EditConflict
 from loki.base import path_containment
 from loki.base.error import StoreError
 from loki.base.log import log_event

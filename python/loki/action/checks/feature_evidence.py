@@ -26,8 +26,7 @@ from loki.action.checks.task_changes import TaskChanges
 from loki.base import codec, path_containment
 from loki.memory import store as documents
 from loki.memory.dead_letter import is_test_file
-from loki.memory.document_validation import kept_as
-from loki.memory.store import Store
+from loki.memory.store import Store, kept_as
 
 logger = logging.getLogger("loki")
 

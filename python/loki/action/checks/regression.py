@@ -27,7 +27,7 @@ from loki.action.checks.imports import Files, Import, language_of, locate
 from loki.action.checks.results.suite_results import FAILED, PASSED, Results, inside
 from loki.action.checks.results_comparison import Baseline, Comparison, compare_results
 from loki.action.checks.task_changes import TaskChanges
-from loki.action.gates.gate_config import RegressionDetection
+from loki.action.gates.gate import RegressionDetection
 from loki.base.glob import matches
 from loki.base.time import Clock, isoformat
 from loki.decision.drift.task_relation import kinds_of_path

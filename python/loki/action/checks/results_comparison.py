@@ -14,10 +14,9 @@ from loki.action.checks.results.suite_results import FAILED, PASSED, Results
 from loki.base import codec
 from loki.base.codec import IsoTime
 from loki.base.markup import bullets, cell, code, inline
+from loki.base.yaml_text import front_matter
 from loki.memory import store as documents
-from loki.memory.document_validation import kept_as
-from loki.memory.front_matter import front_matter
-from loki.memory.store import Store
+from loki.memory.store import Store, kept_as
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loki.action.changes.tree import Tree, read_entry
-from loki.action.gates.finding import Finding, Language, Rule, knowledge
+from loki.action.gates.gate import Finding, Language, Rule, knowledge
 from loki.decision.drift.task_relation import kinds_of_path
 
 if TYPE_CHECKING:

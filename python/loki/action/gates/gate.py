@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+import functools
 import logging
+import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from loki.action.changes.change import Change
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+
+from loki.action.changes.change import Change, Edit
 from loki.action.changes.forbidden_changes import Breach, refusals
 from loki.action.changes.tree import Tree
+from loki.action.checks.imports.project_files import Files
+from loki.action.gates import yaml_model
+from loki.action.processes.command_line import split_command_line
 from loki.base import glob
+from loki.base.error import UsageError
+from loki.base.time import seconds
+from loki.recognition.definition_file import content, did_you_mean
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
 
 if TYPE_CHECKING:
-    from loki.action.gates.finding import Subject
-    from loki.action.gates.gate_config import Gates
     from loki.action.task import TaskSpec
+
+
+# --- Gates: what a proposed change must pass before a byte of the project changes ---------------------
 
 logger = logging.getLogger("loki")
 
@@ -159,8 +171,6 @@ def validate(
     No gate runs behind one of `FIRST` that blocks: a change that may not be applied at all need not
     be well written, and what does not parse cannot be judged further.
     """
-    from loki.action.gates.finding import Subject
-    from loki.action.gates.gate_config import default
 
     config = config or default()
     ended = cancelled or threading.Event()
@@ -260,3 +270,473 @@ def change_check(subject: Subject) -> list[Violation]:
         )
         for refusal in refusals(subject.change, subject.root, subject.tree)
     ]
+
+
+# --- Which gates run, when, and how much they count: ``verification-gates.yml`` -----------------------
+
+NAMES = ("syntax_check", "import_check", "schema_check", "self_review")
+"""The gates that can be configured. ``change_check`` cannot: it keeps edits inside the project."""
+
+GATES_FILE = "verification-gates.yml"
+
+Complexity: TypeAlias = Literal["low", "medium", "high"]
+TaskType: TypeAlias = Literal["bug_fix", "feature", "refactor", "security", "config_change"]
+CommandKind: TypeAlias = Literal["lint", "type", "test", "build", "lint_fix", "format_fix"]
+
+
+def _duration(value: Any) -> float:
+    if not isinstance(value, str):
+        raise ValueError(f"found {value!r}, expected a duration like '30s'")
+    return seconds(value)
+
+
+def _words(value: Any) -> Any:
+    try:
+        return split_command_line(value) if isinstance(value, str) else value
+    except UsageError as error:
+        raise ValueError(f"found {error}") from None
+
+
+Seconds = Annotated[float, BeforeValidator(_duration)]
+Words = Annotated[tuple[str, ...], BeforeValidator(_words), Field(min_length=1)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class GateSetting(_Model):
+    """When one gate runs, and how much it counts.
+
+    Attributes:
+        enabled: false: it never runs.
+        severity: advisory: nothing that it finds blocks; blocking: all of it does; None: as it says.
+        task_types, complexity: the tasks it runs for; None: all.
+        exclude: globs of paths it does not look at.
+        advisory_in: globs of paths in which nothing that it finds blocks.
+        timeout: seconds after which a tool that it runs is ended, and what it found is advisory.
+    """
+
+    enabled: bool = True
+    severity: Literal["blocking", "advisory"] | None = None
+    task_types: tuple[TaskType, ...] | None = None
+    complexity: tuple[Complexity, ...] | None = None
+    exclude: tuple[str, ...] = ()
+    advisory_in: tuple[str, ...] = ()
+    timeout: Seconds = 30.0
+
+    def runs_for(self, kind: str, complexity: str) -> bool:
+        """Whether it runs for a task."""
+        return (
+            self.enabled
+            and (self.task_types is None or kind in self.task_types)
+            and (self.complexity is None or complexity in self.complexity)
+        )
+
+
+class BuildChecks(_Model):
+    """``build_checks``: for which tasks default criteria of kind build are run."""
+
+    enabled_for_complexity: tuple[Complexity, ...] = ("medium", "high")
+
+
+class RegressionDetection(_Model):
+    """``regression_detection``: for which tasks, how far, and where not."""
+
+    enabled_for_complexity: tuple[Complexity, ...] = ("medium", "high")
+    search_depth: int = Field(default=2, ge=1, le=20)
+    exclude_patterns: tuple[str, ...] = ()
+
+
+class Gates(_Model):
+    """Everything in ``verification-gates.yml``."""
+
+    version: Literal[1]
+    extends: Literal["global"] | None = None
+    order: tuple[str, ...] = NAMES
+    gates: Mapping[str, GateSetting] = {}
+    build_checks: BuildChecks = BuildChecks()
+    regression_detection: RegressionDetection = RegressionDetection()
+    commands: Mapping[CommandKind, Words] = {}
+
+    @field_validator("order")
+    @classmethod
+    def _known_order(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        _known(names)
+        if len(set(names)) < len(names):
+            raise ValueError(f"found {', '.join(names)}, expected each gate once")
+        return names
+
+    @field_validator("gates")
+    @classmethod
+    def _known_gates(cls, gates: Mapping[str, GateSetting]) -> Mapping[str, GateSetting]:
+        _known(gates)
+        return gates
+
+    def setting(self, gate: str) -> GateSetting:
+        """The setting of a gate; the defaults where nothing is said."""
+        return self.gates.get(gate, GateSetting())
+
+    def for_task(self, kind: str, complexity: str) -> tuple[str, ...]:
+        """Names of the gates that run for a task, in order.
+
+        Example:
+            >>> default().for_task("bug_fix", "low")
+            ('syntax_check', 'schema_check', 'self_review')
+        """
+        # Without `extends: global` a file stands alone: gates that it does not name do not run.
+        named = [name for name in self.order if name in self.gates]
+        return tuple(name for name in named if self.setting(name).runs_for(kind, complexity))
+
+
+def _known(names: Iterable[str]) -> None:
+    for name in names:
+        if name not in NAMES:
+            expected = f"expected one of {', '.join(NAMES)}"
+            raise ValueError(f"found the gate {name!r}, {expected}{did_you_mean(name, NAMES)}")
+
+
+@cache
+def default() -> Gates:
+    """What loki does where a project says nothing."""
+    path = Path(__file__).with_name(GATES_FILE)
+    return yaml_model.read(path.read_bytes(), path.name, Gates)
+
+
+def load_gates(path: Path) -> Gates:
+    """The configuration in a project's file; the built-in one where there is none.
+
+    Args:
+        path: usually ``.loki/verification-gates.yml``.
+
+    Raises:
+        ConfigError: it cannot be read, or something in it is wrong; with line and column.
+    """
+    if not path.exists():
+        return default()
+    return read_gates(content(path), str(path))
+
+
+def read_gates(text: str | bytes, name: str = GATES_FILE) -> Gates:
+    """The same from a text.
+
+    Raises:
+        ConfigError: something in it is wrong; with line and column.
+
+    Example:
+        >>> gates = loads("version: 1\\nextends: global\\ngates: {self_review: {enabled: false}}")
+        >>> gates.for_task("feature", "high")
+        ('syntax_check', 'import_check', 'schema_check')
+    """
+    own = yaml_model.read(text, name, Gates)
+    if own.extends is None:
+        return own
+    said = own.model_dump(exclude_unset=True)
+    merged = _merged(default().model_dump(), said)
+    # Durations are numbers by now, and words are split: built, not read again.
+    return _build(merged)
+
+
+def _merged(under: Any, over: Any) -> Any:
+    """Mappings are joined key by key; anything else is replaced."""
+    if not isinstance(under, dict) or not isinstance(over, dict):
+        return over
+    return {**under, **{key: _merged(under.get(key), value) for key, value in over.items()}}
+
+
+def _build(said: dict[str, Any]) -> Gates:
+    gates = {name: GateSetting.model_construct(**one) for name, one in said["gates"].items()}
+    return Gates.model_construct(
+        **{
+            **said,
+            "gates": gates,
+            "build_checks": BuildChecks.model_construct(**said["build_checks"]),
+            "regression_detection": RegressionDetection.model_construct(
+                **said["regression_detection"]
+            ),
+        }
+    )
+
+
+# --- What a concern found in one file, before it is known whether the change brought it ---------------
+
+# --- What a gate judges: a proposal, the project it is meant for, and what the configuration says -----
+
+
+@dataclass
+class Subject:
+    """A proposal under judgement by one gate.
+
+    Attributes:
+        change: the proposal.
+        root: the project's folder.
+        tree: the project as it is.
+        setting: what the configuration says of the gate.
+        scope: globs of the files that the task is about; none: not said.
+        warnings: why something was not looked at, and how to have it looked at.
+        cancelled: ends what the gate runs when set.
+    """
+
+    change: Change
+    root: Path
+    tree: Tree
+    setting: GateSetting = field(default_factory=GateSetting)
+    scope: Sequence[str] = ()
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def written(self) -> list[Edit]:
+        """The edits that give a file a content and are not excluded."""
+        return [
+            edit
+            for edit in self.change.edits
+            if edit.after is not None
+            and edit.mode != "symlink"
+            and not glob.matches(edit.path, self.setting.exclude)
+        ]
+
+    @functools.cached_property
+    def before(self) -> Files:
+        """The project as it is."""
+        return Files.of(self.tree)
+
+    @functools.cached_property
+    def after(self) -> Files:
+        """The project as the proposal would leave it."""
+        return Files.of(self.tree, self.change)
+
+    def content_before(self, path: str) -> bytes | None:
+        """What a file holds now; None where there is none, or it is no plain file."""
+        entry = self.tree.entries.get(path)
+        return None if entry is None or entry.is_symlink else self.before.read(path)
+
+    def warn(self, sentence: str) -> None:
+        """Say once why something was not looked at."""
+        if sentence not in self.warnings:
+            self.warnings.append(sentence)
+
+
+# --- What self-review knows, from ``self-review.yml``: read once, when first asked for ----------------
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A pattern of text or tokens that is a fault where a change adds it.
+
+    Attributes:
+        id, concern, severity, description, fix: what is said. ``{match}`` and ``{name}`` in the
+            description stand for what was found.
+        regex: what is looked for.
+        where: ``code``, ``source``, ``comments`` or ``all``.
+        needs: texts of which one stands in every file that the regex can match in.
+        languages: empty: all.
+        not_in: kinds of place where it is no fault.
+        unless: what excuses it, in the statement or in `look_behind` lines before it.
+        unusual: no fault where the file did the same before.
+        file: what the file has to hold besides.
+        block: what the block round a match is asked for: ``try``, ``function`` or nothing.
+    """
+
+    id: str
+    concern: str
+    severity: str
+    description: str
+    fix: str
+    regex: re.Pattern[str]
+    where: str
+    needs: tuple[str, ...]
+    languages: frozenset[str]
+    not_in: frozenset[str]
+    unless: re.Pattern[str] | None
+    look_behind: int
+    unusual: bool
+    file: str
+    block: str
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """How a language is read: its name, its lexer, and what shows that a file is a program."""
+
+    name: str
+    lexer: str
+    script: re.Pattern[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """What self-review looks for: the words it is called by, and what to do about it.
+
+    Attributes:
+        title, fix: those words.
+        is_security: what of it is certain goes to a person at once.
+    """
+
+    title: str
+    fix: str
+    is_security: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """All of the file."""
+
+    concerns: dict[str, Concern]
+    rules: tuple[Rule, ...]
+    generated: re.Pattern[str]
+    program: dict[str, re.Pattern[str]]
+    secret: dict[str, re.Pattern[str]]
+    python: dict[str, re.Pattern[str]]
+    names: dict[str, dict[str, str]]
+    _suffixes: dict[str, Language]
+    _files: dict[str, Language]
+
+    def language(self, path: str) -> Language | None:
+        """The language of a file, by its name."""
+        name = PurePosixPath(path)
+        return self._files.get(name.name) or self._suffixes.get(name.suffix)
+
+
+@cache
+def knowledge() -> Knowledge:
+    """What self-review knows.
+
+    Example:
+        >>> knowledge().concerns["injection"].title
+        'injection'
+    """
+    data = yaml.load(_FILE.read_text("utf-8"), Loader=yaml.CSafeLoader)
+    concerns = {
+        name: Concern(c["title"], c["fix"], c.get("security", False))
+        for name, c in data["concerns"].items()
+    }
+    suffixes, files = {}, {}
+    for name, said in data["languages"].items():
+        language = Language(name, said["lexer"], _regex(said.get("script")))
+        suffixes.update(dict.fromkeys(said["suffixes"], language))
+        files.update(dict.fromkeys(said.get("names", ()), language))
+    python = data["python"]
+    fragments: dict[str, str] = {}
+    for name, text in data["fragments"].items():
+        fragments[name] = _filled(text, fragments)
+    return Knowledge(
+        concerns,
+        tuple(_rule(rule, concerns, fragments) for rule in data["rules"]),
+        re.compile(data["generated"]),
+        {name: re.compile(text, re.MULTILINE) for name, text in data["program"].items()},
+        {name: re.compile(text) for name, text in data["secret"].items()},
+        {
+            k: re.compile(v, re.MULTILINE | re.DOTALL)
+            for k, v in python.items()
+            if isinstance(v, str)
+        },
+        {
+            k: v if isinstance(v, dict) else dict.fromkeys(v, "")
+            for k, v in python.items()
+            if not isinstance(v, str)
+        },
+        suffixes,
+        files,
+    )
+
+
+_FILE = Path(__file__).with_name("self-review.yml")
+
+
+def _rule(said: dict[str, Any], concerns: dict[str, Concern], fragments: dict[str, str]) -> Rule:
+    return Rule(
+        said["id"],
+        said["concern"],
+        said.get("severity", ADVISORY),
+        said["description"],
+        said.get("fix", concerns[said["concern"]].fix),
+        re.compile(_filled(said["regex"], fragments), re.MULTILINE),
+        said["in"],
+        tuple(said["needs"]),
+        frozenset(said.get("languages", ())),
+        frozenset(said.get("not_in", ())),
+        _regex(said.get("unless")),
+        said.get("look_behind", 0),
+        said.get("unusual", False),
+        said.get("file", ""),
+        said.get("block", ""),
+    )
+
+
+def _filled(text: str, fragments: dict[str, str]) -> str:
+    """A regex with the fragments that it names by ``{{name}}``."""
+    return _FRAGMENT.sub(lambda found: fragments[found[1]], text)
+
+
+_FRAGMENT = re.compile(r"\{\{(\w+)\}\}")
+
+
+def _regex(text: str | None) -> re.Pattern[str] | None:
+    return re.compile(text, re.MULTILINE) if text else None
+
+
+# --- What a concern found in one file, before it is known whether the change brought it ---------------
+
+GATE = "self_review"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A fault in a text.
+
+    Attributes:
+        rule: which rule says so; with `key` it is what a fault that moved is known by.
+        concern: name of the concern.
+        path: the file, relative to the project.
+        line, column: where it begins, from 1.
+        last: the line in which it ends.
+        description: what is wrong, without the concern.
+        severity: blocking or advisory.
+        fix: what to do about it; "": what the concern says.
+        key: what was found, without its place and its indentation.
+        unusual: no fault where the file did the same before.
+    """
+
+    rule: str
+    concern: str
+    path: str
+    line: int
+    column: int
+    last: int
+    description: str
+    severity: str = ADVISORY
+    fix: str = ""
+    key: str = ""
+    unusual: bool = False
+
+    @classmethod
+    def of(
+        cls, rule: Rule, path: str, where: tuple[int, int, int], description: str, key: str
+    ) -> Finding:
+        """What a rule of the file found at (line, column, last line)."""
+        return cls(
+            rule.id,
+            rule.concern,
+            path,
+            *where,
+            description,
+            rule.severity,
+            rule.fix,
+            " ".join(key.split()),
+            rule.unusual,
+        )
+
+    def violation(self) -> Violation:
+        """The same as a gate says it."""
+        concern = knowledge().concerns[self.concern]
+        return Violation(
+            GATE,
+            self.severity,
+            self.path,
+            f"{concern.title}: {self.description}",
+            self.line or None,
+            self.column or None,
+            self.fix or concern.fix,
+            security=self.severity == BLOCKING and concern.is_security,
+        )

@@ -33,8 +33,7 @@ from loki.action.checks.imports import (
 from loki.action.checks.imports.node_resolution import package_of
 from loki.action.checks.imports.project_files import above
 from loki.action.gates import yaml_model
-from loki.action.gates.finding import Subject
-from loki.action.gates.gate import ADVISORY, BLOCKING, Violation
+from loki.action.gates.gate import ADVISORY, BLOCKING, Subject, Violation
 from loki.action.gates.python_ast import PythonEnvironment, environment
 from loki.base import glob
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from loki.action.gates.finding import knowledge
+from loki.action.gates.gate import knowledge
 from loki.action.strategies.dependency import installed
 
 # --- Python read as a tree, with what the rules ask of it: names, built texts, comments ---------------

@@ -15,8 +15,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from loki.action.gates.added_lines import Addition, Reader, lex, shown
-from loki.action.gates.finding import Finding, knowledge
-from loki.action.gates.gate import ADVISORY, BLOCKING
+from loki.action.gates.gate import ADVISORY, BLOCKING, Finding, knowledge
 from loki.action.gates.python_ast import (
     Built,
     Context,

@@ -29,9 +29,8 @@ from pydantic import (
 )
 
 from loki import config
-from loki.action.gates import data_parsers, gate_config, yaml_model
-from loki.action.gates.finding import Subject
-from loki.action.gates.gate import ADVISORY, BLOCKING, Violation
+from loki.action.gates import data_parsers, gate, yaml_model
+from loki.action.gates.gate import ADVISORY, BLOCKING, Subject, Violation
 from loki.base.error import ConfigError
 from loki.recognition.definition_file import Source
 from loki.recognition.pattern import PatternSet
@@ -386,5 +385,5 @@ _CHECKS: Mapping[str, _Check] = {
     "pyproject.toml": _pyproject,
     ".loki/config.toml": _own(config.loads),
     ".loki/failure-patterns.yml": _own(PatternSet.loads),
-    ".loki/verification-gates.yml": _own(gate_config.loads),
+    ".loki/verification-gates.yml": _own(gate.read_gates),
 }

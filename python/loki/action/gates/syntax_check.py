@@ -32,8 +32,7 @@ from loki.action.checks.command_detection import MANIFEST
 from loki.action.checks.imports.javascript_imports import is_balanced, is_compiled
 from loki.action.gates import yaml_model
 from loki.action.gates.data_parsers import PARSERS, Problem
-from loki.action.gates.finding import Subject
-from loki.action.gates.gate import ADVISORY, BLOCKING, Validation, Violation
+from loki.action.gates.gate import ADVISORY, BLOCKING, Subject, Validation, Violation
 from loki.action.processes import process
 from loki.action.processes.command_line import find_program
 from loki.recognition.failure import recognize

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from loki.action.agent_protocol import Proposal
-from loki.action.changes.change import Change
-from loki.action.changes.merge import Merge
+from loki.action.changes.change import Change, Merge
 from loki.action.changes.tree import Tree
 from loki.action.loop.loop_events import (
     Answered,
@@ -33,9 +32,8 @@ from loki.base import codec
 from loki.base.error import LokiError
 from loki.base.secret import mask_secrets, masked
 from loki.memory import store as documents
-from loki.memory.document_validation import kept_as
-from loki.memory.history import log_name
-from loki.memory.store import Store
+from loki.memory.attempt import log_name
+from loki.memory.store import Store, kept_as
 from loki.memory.task_record import Outcome
 from loki.people import human_review
 from loki.people.approval import Approvals

@@ -19,19 +19,20 @@ from datetime import datetime
 from typing import Any
 
 from loki.action.agent_protocol import Proposal
-from loki.action.changes.change import Change
-from loki.action.changes.merge import Merge, Merged
+from loki.action.changes.change import Change, Merge, Merged
 from loki.action.checks.check import Report
 from loki.action.checks.regression import missing_tests, missing_tests_failure
 from loki.action.checks.results_comparison import Comparison
 from loki.action.gates.gate import Validation
-from loki.action.loop.failure_analysis import analyze, other_strategy, reflected
-from loki.action.loop.loop_end import (
+from loki.action.loop.failure_analysis import (
     account,
+    analyze,
     conclude,
     finish,
     hold,
     interrupted,
+    other_strategy,
+    reflected,
     review_needed,
     succeed,
 )

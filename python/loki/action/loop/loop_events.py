@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from loki.action.agent_protocol import Proposal
-from loki.action.changes.merge import Merge, Merged
+from loki.action.changes.change import Merge, Merged
 from loki.action.checks.check import Report
 from loki.action.checks.results_comparison import Comparison
 from loki.action.gates.gate import Validation

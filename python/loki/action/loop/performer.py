@@ -14,9 +14,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from loki.action.agent_protocol import Briefing, Proposal, ReflectionRequest
-from loki.action.changes.change import Edit
+from loki.action.changes.change import Edit, Merge, Merged
 from loki.action.changes.executor import Executor
-from loki.action.changes.merge import Merge, Merged
 from loki.action.changes.project_copies import ProjectCopies
 from loki.action.changes.tree import Tree
 from loki.action.checks.check import Check, CheckResult, Report
@@ -25,7 +24,7 @@ from loki.action.checks.judge import Judge
 from loki.action.checks.judging.touched_tests import JudgingWatch
 from loki.action.checks.regression import RegressionCheck
 from loki.action.gates import gate
-from loki.action.gates.gate_config import Gates
+from loki.action.gates.gate import Gates
 from loki.action.loop import briefing
 from loki.action.loop.agent_call import approach
 from loki.action.loop.briefing import Facts, reflection_question
@@ -68,7 +67,7 @@ from loki.base.log import log_event, quoted, write
 from loki.base.time import Clock
 from loki.decision.budget import UNLIMITED, Budget
 from loki.decision.fallback_policy import WORKS
-from loki.decision.sign_ranking import Subject, bearing
+from loki.decision.loop_policy import Subject, bearing
 from loki.people import signal
 from loki.people.human_review_store import HumanReviews
 from loki.people.signal import HUMAN_REVIEW_NEEDED, signal_instructions

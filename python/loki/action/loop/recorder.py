@@ -23,6 +23,7 @@ from loki.action.gates.gate import Validation
 from loki.action.loop import failure_analysis
 from loki.action.loop.loop_events import Amend, Finish, Keep, Note, Observe
 from loki.action.task import TaskSpec
+from loki.base import yaml_text
 from loki.base.error import LokiError, UsageError
 from loki.base.log import log_event
 from loki.base.markup import inline
@@ -30,18 +31,16 @@ from loki.base.secret import mask_secrets, masked
 from loki.base.time import Clock, isoformat
 from loki.decision.budget import Budget
 from loki.decision.honesty import rules
-from loki.memory import front_matter, task_record
 from loki.memory import store as documents
-from loki.memory.attempt import Attempt, AttemptSummary
+from loki.memory import task_record
+from loki.memory.attempt import Attempt, AttemptSummary, History
 from loki.memory.dead_letter import DeadLetter, Source, blocked_reason
 from loki.memory.dead_letter_log import DeadLetterLog
-from loki.memory.document_validation import kept_as
-from loki.memory.history import History
 from loki.memory.learning.learned_rules import Learned
 from loki.memory.quote import one_line, quoted
 from loki.memory.reflection import Reflections
-from loki.memory.signs import Signs
-from loki.memory.store import Store
+from loki.memory.sign import Signs
+from loki.memory.store import Store, kept_as
 from loki.memory.task_record import (
     Awaited,
     Intervention,
@@ -52,8 +51,7 @@ from loki.memory.task_record import (
     last_attempt_before,
     words_of,
 )
-from loki.people.escalation import Escalation, answer_sentence, with_answer
-from loki.people.escalations import Escalations
+from loki.people.escalation import Escalation, Escalations, answer_sentence, with_answer
 from loki.people.human_review import HUMAN_REVIEW
 from loki.people.request import approval_page
 from loki.recognition.pattern import PatternSet
@@ -324,7 +322,7 @@ def episodic_document(store: Store, task: str, title: str, attempt: Attempt) -> 
 def known(text: str | None) -> list[dict[str, Any]]:
     """The findings of a page; none where there is no page, or none that can be read."""
     try:
-        fields = front_matter.parse(text or "")[0]
+        fields = yaml_text.parse(text or "")[0]
     except ValueError:
         return []
     kept = fields.get("findings")
@@ -333,7 +331,7 @@ def known(text: str | None) -> list[dict[str, Any]]:
 
 def render_episodic(task: str, title: str, findings: list[dict[str, Any]]) -> str:
     """The page: its findings as data, then for people."""
-    head = front_matter.front_matter(
+    head = yaml_text.front_matter(
         {
             "entity_name": f"memory.episodic.rationalizations.{task}",
             "namespace": "memory.episodic",

@@ -29,8 +29,7 @@ from loki.base.codec import IsoTime
 from loki.base.error import UsageError
 from loki.base.time import isoformat
 from loki.memory import store as documents
-from loki.memory.document_validation import DAMAGES, kept_as
-from loki.memory.store import Store
+from loki.memory.store import DAMAGES, Store, kept_as
 from loki.memory.task_record import intervention_text
 
 # ------------------------------------------------------------------------------------------------------

@@ -58,8 +58,8 @@ from loki.decision.monitor.tool_result import (
 )
 from loki.execution.resilience import breakers as breakers_of
 from loki.execution.resilience import ways
-from loki.execution.workspace_runs import Runs
-from loki.memory.sign import Sighting
+from loki.execution.task_session import Runs
+from loki.memory.sign import Sighting, Signs
 from loki.memory.store import Masked, Store
 from loki.memory.tool_failure import ToolFailure, ToolFailures, bounded
 from loki.recognition.failure import Failure, recognize
@@ -68,7 +68,6 @@ from loki.runtime import Runtime
 
 if TYPE_CHECKING:
     from loki.agents.fallback_chain import ChainOptions, Circuits
-    from loki.memory.signs import Signs
     from loki.workspace import Workspace
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from loki.jobs.queue import queued_task_format
+from loki.jobs.queue import queued_task
 from loki.jobs.queue.queued_task import ListName, QueuedTask
 from loki.memory.attempt import Attempt
 from loki.memory.dead_letter import HUMAN, PAST, RESOLVED, DeadLetter, attempts_of, past_of
@@ -81,7 +81,7 @@ def entry(
     }
     if isinstance(task.raw.get("task_data"), Mapping):  # it is a dead letter, or was one
         return {**known, **task.raw, **said}
-    asked = queued_task_format.write(task)
+    asked = queued_task.write_entry(task)
     for name in ("claim", "blocked"):
         asked.pop(name, None)
     given = said.get("task_data")
@@ -117,7 +117,7 @@ def asked(letter: QueuedTask) -> QueuedTask:
     return (
         letter
         if not isinstance(inner, Mapping)
-        else queued_task_format.read({"id": letter.id, **inner})
+        else queued_task.read_entry({"id": letter.id, **inner})
     )
 
 
@@ -134,6 +134,6 @@ def task_of(letter: QueuedTask) -> QueuedTask:
     if not isinstance(inner, Mapping):
         return letter
     data = {**inner, "lifetime_attempts": letter.lifetime_attempts, "taken_from": letter.taken_from}
-    if queued_task_format.read({"title": letter.title, **inner}).id != letter.id:
+    if queued_task.read_entry({"title": letter.title, **inner}).id != letter.id:
         data["id"] = letter.id
-    return queued_task_format.read({"title": letter.title, **data})
+    return queued_task.read_entry({"title": letter.title, **data})

@@ -15,7 +15,7 @@ from loki.base.time import isoformat
 from loki.jobs.dead_letters import dead_letter_form
 from loki.jobs.dead_letters.dead_letter_review import strategy_for
 from loki.jobs.dead_letters.fact_finder import FactFinder
-from loki.jobs.queue import queued_task_format
+from loki.jobs.queue import queued_task
 from loki.jobs.queue.queue import queue_of
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.recurring.recurring_tasks import RecurringTasks
@@ -158,7 +158,7 @@ def _entry(finder: FactFinder, task: QueuedTask, summary: str, at: str) -> dict[
     letter = finder.letter(replace(task, raw={**task.raw, **made}))
     made["recovery_strategy"] = strategy_for(letter, finder.facts(letter, task=task))
     if finder.where(task.id) is None:
-        data = queued_task_format.write(task)
+        data = queued_task.write_entry(task)
         made["task_data"] = {name: value for name, value in data.items() if name != "id"}
     return made
 

@@ -34,12 +34,11 @@ from loki.jobs.queue.queued_task import QueuedTask
 from loki.memory.attempt import Attempt
 from loki.memory.dead_letter import HUMAN, DeadLetter, PastAttempt
 from loki.memory.dead_letter_log import LETTERS
-from loki.people.escalation import Escalation, options
-from loki.people.escalations import Escalations
+from loki.people.escalation import Escalation, Escalations, options
 from loki.people.request import Option
 
 if TYPE_CHECKING:
-    from loki.settings import NotificationKind
+    from loki.config import NotificationKind
     from loki.workspace import Workspace
 
 

@@ -22,16 +22,14 @@ from loki.jobs.dead_letters.dead_letter_form import letter_of
 from loki.jobs.dead_letters.dead_letter_review import Answers, Commit, Dependency, Facts
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.memory import task_record
+from loki.memory.attempt import Attempt, History
 from loki.memory.dead_letter import DeadLetter
 from loki.memory.dead_letter_log import DeadLetterLog
-from loki.memory.history import History
-from loki.people.escalation import Case, shared_causes
-from loki.people.escalations import Escalations, OpenEscalation
+from loki.people.escalation import Case, Escalations, OpenEscalation, shared_causes
 from loki.recognition.failure import Failure, recognize
 
 if TYPE_CHECKING:
     from loki.jobs.queue.queue_lists import Lists
-    from loki.memory.attempt import Attempt
     from loki.workspace import Workspace
 
 MOST_COMMITS = 500

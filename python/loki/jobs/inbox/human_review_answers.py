@@ -320,7 +320,7 @@ def give_up(workspace: Workspace, task_id: str, why: str = "") -> None:
     Raises:
         UsageError: files changed since; nothing was done.
     """
-    from loki.action.loop.resumption import is_open
+    from loki.action.loop.loop_driver import is_open
     from loki.jobs.work.task_interventions import abort  # which asks this room in turn
     from loki.memory import task_record
 

@@ -19,10 +19,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loki.action.loop.resumption import DONE
+from loki.action.loop.loop_driver import DONE
 from loki.action.pipelines import pipeline_record
 from loki.action.pipelines.pipeline_state import OVER, WAITING_FOR_A_PERSON
-from loki.action.processes.protected_rules import ASIDE, LOG, RestoredRule, State, put
+from loki.action.processes.command_guard import ASIDE, LOG, RestoredRule, State, put, restored_text
 from loki.base import codec, locks, path_containment
 from loki.base.error import UsageError
 from loki.base.time import isoformat
@@ -35,7 +35,7 @@ from loki.jobs.work.task_interventions import approve, give_up
 from loki.memory import task_record
 from loki.memory.attempt import DRIFT
 from loki.memory.task_record import TaskRecord
-from loki.people.escalations import Escalations
+from loki.people.escalation import Escalations
 from loki.people.human_review import is_about_done
 from loki.people.request import Evidence, Option, Request, criterion_options, id_of, yes_or_no
 
@@ -299,7 +299,6 @@ logger = logging.getLogger("loki")
 
 def tell(workspace: Workspace, one: RestoredRule) -> None:
     """Tell people of a file that was put back, as the project's ``[notify]`` says."""
-    from loki.action.processes.command_guard import restored_text
 
     notifier(workspace).notify("human_review", restored_text(one), id=one.id, answer="loki status")
 

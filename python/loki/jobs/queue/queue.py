@@ -26,14 +26,13 @@ from loki.base.error import StoreError, UsageError
 from loki.base.log import log_event
 from loki.base.secret import holds_mask, holds_secret, mask_secrets, masked
 from loki.base.time import Clock, isoformat
-from loki.jobs.queue import queue_lists, queue_operations
+from loki.jobs.queue import queue_lists
 from loki.jobs.queue.queue_file_sync import DELAY, QueueFileSync, Writing
-from loki.jobs.queue.queue_index import Database, Index, copied, in_memory
-from loki.jobs.queue.queue_list_file import Unreadable
+from loki.jobs.queue.queue_index import Database, Index, Unreadable, copied, in_memory
 from loki.jobs.queue.queue_lists import Capacity, LeasedTask, Lists
 from loki.jobs.queue.queued_task import LISTS, Blocked, ListName, QueuedTask
 from loki.jobs.queue.worker_lock import Worker, is_over
-from loki.memory.history import log_name
+from loki.memory.attempt import log_name
 from loki.memory.store import Store
 
 if TYPE_CHECKING:
@@ -340,7 +339,7 @@ class Queue:
     def holds(self, claim: LeasedTask) -> bool:
         """Whether a claim still holds."""
         with self._shared.looking() as lists:
-            return queue_operations.leased(lists, claim) is not None
+            return queue_lists.leased(lists, claim) is not None
 
     def is_lost(self, task: QueuedTask) -> bool:
         """Whether a task's claim is over: its worker is dead, or did not renew it elsewhere."""
@@ -366,7 +365,7 @@ class Queue:
             UsageError: as for `submit`.
         """
         with self._changing() as lists:
-            return queue_operations.submit(lists, tasks, self._now())
+            return queue_lists.submit(lists, tasks, self._now())
 
     # --- working ---------------------------------------------------------------------------------------
 
@@ -386,20 +385,18 @@ class Queue:
         worker.fileno()
         with self._changing() as lists:
             self._reap(lists, worker)
-            task = next(queue_operations.leasable(lists, capacity), None)
+            task = next(queue_lists.leasable(lists, capacity), None)
             if task is None:
                 return None
             now = self.clock.now()
-            claim = queue_operations.lease_task(
-                lists, task, worker.lease(task, now, self._end(now))
-            )
+            claim = queue_lists.lease_task(lists, task, worker.lease(task, now, self._end(now)))
         worker.held.add((claim.id, claim.lease.generation))
         return claim
 
     def renew(self, claim: LeasedTask) -> LeasedTask | None:
         """Hold a claim for longer; None: it is lost, and the work is another's."""
         with self._changing() as lists:
-            task = queue_operations.leased(lists, claim)
+            task = queue_lists.leased(lists, claim)
             if task is None:
                 return None
             lease = replace(claim.lease, until=self._end(self.clock.now()))
@@ -452,9 +449,9 @@ class Queue:
     ) -> bool:
         more = {} if outcome is None else {"outcome": masked(outcome)}
         with self._changing() as lists:
-            task = queue_operations.leased(lists, claim)
+            task = queue_lists.leased(lists, claim)
             if task is not None:
-                queue_operations.end(lists, self._lived(task, attempts), to, {**said, **more})
+                queue_lists.end(lists, self._lived(task, attempts), to, {**said, **more})
             return task is not None
 
     def release(
@@ -472,7 +469,7 @@ class Queue:
             claim is lost, and nothing changed.
         """
         with self._changing() as lists:
-            task = queue_operations.leased(lists, claim)
+            task = queue_lists.leased(lists, claim)
             if task is None:
                 return None
             if blocked is not None:
@@ -499,7 +496,7 @@ class Queue:
         return over
 
     def _give_back(self, lists: Lists, task: QueuedTask) -> ListName:
-        to, why = queue_operations.release(lists, task, self._now())
+        to, why = queue_lists.release(lists, task, self._now())
         if why:
             log_event(task.id, f"given up: {why}", warning=True)
         return to
@@ -531,7 +528,7 @@ class Queue:
         """
         with self._changing() as lists:
             self._reap(lists)
-            return queue_operations.withdraw(lists, id_)
+            return queue_lists.withdraw(lists, id_)
 
     def edit(self, id_: str, **changes: Any) -> QueuedTask:
         """Change what a task asks for, wherever it stands; who works on it goes on as they began.
@@ -540,11 +537,11 @@ class Queue:
             UsageError: there is no such task, or it is completed.
         """
         with self._changing() as lists:
-            return queue_operations.edit(lists, id_, changes, self._now())
+            return queue_lists.edit(lists, id_, changes, self._now())
 
     def _edit(self, id_: str, change: Callable[[QueuedTask], QueuedTask]) -> QueuedTask:
         with self._changing() as lists:
-            task = queue_operations.task_in_lists(lists, id_, ("pending", "in-progress"))
+            task = queue_lists.task_in_lists(lists, id_, ("pending", "in-progress"))
             changed = change(task)
             if changed != task:
                 lists.replace(changed)
@@ -565,9 +562,9 @@ class Queue:
             UsageError: the entry does not say which task it is.
         """
         with self._changing() as lists:
-            if claim is not None and queue_operations.leased(lists, claim) is None:
+            if claim is not None and queue_lists.leased(lists, claim) is None:
                 return False
-            queue_operations.dead_letter(lists, entry, self._now())
+            queue_lists.dead_letter(lists, entry, self._now())
             return True
 
     def requeue(
@@ -584,7 +581,7 @@ class Queue:
             UsageError: no such task failed, is a dead letter or was abandoned.
         """
         with self._changing() as lists:
-            return queue_operations.requeue(lists, id_, said or {}, self._now(), reset=reset)
+            return queue_lists.requeue(lists, id_, said or {}, self._now(), reset=reset)
 
     def abandon(self, id_: str, reason: str) -> QueuedTask:
         """Give a task up for good.
@@ -593,7 +590,7 @@ class Queue:
             UsageError: no such task is pending, failed or a dead letter.
         """
         with self._changing() as lists:
-            return queue_operations.abandon(lists, id_, reason, self._now())
+            return queue_lists.abandon(lists, id_, reason, self._now())
 
     def achieve(self, id_: str, outcome: Mapping[str, Any] | None = None) -> bool:
         """Nobody is to work on a task any more that was achieved by whoever had not claimed it.
@@ -605,7 +602,7 @@ class Queue:
         if self.where(id_) in {None, "completed", "in-progress"}:  # as nearly always
             return False
         with self._changing() as lists:
-            return queue_operations.achieve(lists, id_, masked(outcome or {}), self._now())
+            return queue_lists.achieve(lists, id_, masked(outcome or {}), self._now())
 
     def dead_letter_metadata(self) -> dict[str, Any]:
         """``last_reviewed``, ``total_abandoned`` and ``total_recovered`` of ``dead-letter.json``."""

@@ -23,12 +23,23 @@ from pathlib import Path
 from loki.base import atomic_file, path_containment
 from loki.base.error import StoreError
 from loki.base.locks import boot_id
-from loki.jobs.queue import queued_task_format
-from loki.jobs.queue.queue_index import ALONG, FORMER_SECONDS, Index, Row, kept_key
-from loki.jobs.queue.queue_list_file import Entry, QueueFile, Unreadable, dump, read, text
+from loki.jobs.queue import queued_task
+from loki.jobs.queue.queue_index import (
+    ALONG,
+    FORMER_SECONDS,
+    Entry,
+    Index,
+    QueueFile,
+    Row,
+    Unreadable,
+    dump,
+    kept_key,
+    read,
+    text,
+)
 from loki.jobs.queue.queue_lists import Lists, current, document
 from loki.jobs.queue.queued_task import LISTS, ListName
-from loki.memory.document_validation import ASIDE, parsed_json
+from loki.memory.store import ASIDE, parsed_json
 
 # --- What another program's writing of a list means for what is known. Pure ---------------------------
 
@@ -400,7 +411,7 @@ def _end_move(index: Index, id_: str, now: float) -> None:
     rows = [row for name in ALONG for row in index.all_with(kept_key(id_), name)]
     for older, newer in (rows, reversed(rows)):
         taken = newer.task.taken_from
-        if taken and older.list != newer.list and taken == queued_task_format.digest(older.task):
+        if taken and older.list != newer.list and taken == queued_task.entry_digest(older.task):
             index.remove(older)
             index.touch(older.list, now)
             index.finish(id_)
@@ -434,7 +445,7 @@ def id_of(entry: Entry) -> str:
 
 def _is_known(data: bytes, lists: Lists) -> bool:
     try:
-        task = queued_task_format.read(parsed_json(data.decode("utf-8", "replace")))
+        task = queued_task.read_entry(parsed_json(data.decode("utf-8", "replace")))
     except (ValueError, RecursionError):
         return False
     return lists.where(task.id) is not None

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import threading
     from pathlib import Path
 
+    from loki.config import NotificationKind
     from loki.jobs.recurring.recurring_task import RecurringTask
-    from loki.settings import NotificationKind
     from loki.workspace import Workspace
 
 

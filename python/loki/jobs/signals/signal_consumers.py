@@ -36,8 +36,8 @@ from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.signals import signals_of
 from loki.memory import store as documents
 from loki.memory import task_record
-from loki.memory.document_validation import kept_as
 from loki.memory.quote import one_line
+from loki.memory.store import kept_as
 from loki.people.request import Option, Request, yes_or_no
 from loki.people.signal import (
     BLOG_POST_QUEUED,

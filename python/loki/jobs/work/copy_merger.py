@@ -16,12 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loki.action.changes.change import Change
-from loki.action.changes.journal import undo_journal
-from loki.action.changes.merge import Merged
+from loki.action.changes.change import Change, Merged
+from loki.action.changes.journal import ApplyError, Conflict, EditConflict, undo_journal
 from loki.action.changes.project_copies import change_in, forget, keep_patch, move_over, work_folder
 from loki.action.changes.scratch_copy import remove_folder, scratch_folder, update
-from loki.action.changes.transaction import ApplyError, Conflict, EditConflict
 from loki.action.changes.tree import Tree
 from loki.action.checks.task_changes import link_dependency_folders
 from loki.base.log import log_event

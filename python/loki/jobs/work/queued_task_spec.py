@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from loki.action.loop.resumption import awaits_approval
+from loki.action.loop.loop_driver import awaits_approval
 from loki.base.error import UsageError
 from loki.base.time import argument_seconds
 from loki.execution import assembly, resolve
 from loki.execution.assembly import default_checks
 from loki.execution.task_session import AgentLike, Task, human_reviews, new_task
 from loki.jobs.queue.queue import must_be_whole
-from loki.jobs.queue.queue_operations import EDITED
+from loki.jobs.queue.queue_lists import EDITED
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.work.task_interventions import resume
 from loki.memory import task_record

@@ -1,5 +1,9 @@
 """Workers of one process on a project's queue: they claim, work in copies, and say how it ended.
 
+`loki.decision.recovery` decides; this feeds it with what the breakers' file says, which all processes
+at work in the project share. So each of them comes to the same answer by itself, and what they have
+claimed together counts against it.
+
 One thread claims and renews; each claimed task is worked on in a thread of its own, where nearly all
 time goes into other programs (agents, checks). Any number of such processes share a queue. What is
 claimed belongs to the process: its worker's lock is held by it and by the supervisors of all that it
@@ -9,38 +13,171 @@ runs, so that nobody takes a task over before the last program of a killed worke
 from __future__ import annotations
 
 import logging
+import math
 import os
 import select
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
 
 from loki.action.processes.process import outlived_by_commands
 from loki.base import path_containment
 from loki.base.error import LokiError, StoreError, UsageError
+from loki.decision.recovery import (
+    START_PERCENT,
+    STEP_PERCENT,
+    STEP_SECONDS,
+    Changed,
+    Event,
+    Failed,
+    Recovery,
+    Tick,
+    next_change,
+    step,
+)
 from loki.execution.resilience import breakers as breakers_of
 from loki.execution.stop_request import Word, begins, is_cancelled, listening
 from loki.jobs.queue.queue import LEASE, queue_of
-from loki.jobs.queue.queue_list_file import Unreadable
-from loki.jobs.queue.queue_lists import LeasedTask, Slots
-from loki.jobs.queue.queue_operations import leasable
+from loki.jobs.queue.queue_index import Unreadable
+from loki.jobs.queue.queue_lists import LeasedTask, Slots, leasable
 from loki.jobs.queue.worker_lock import Worker
 from loki.jobs.work.copy_merger import LeaseLost, run_in_copy
 from loki.jobs.work.finish import CANNOT, EXIT_CODES, SEVERITY, Finished, Place, finish, give_back
-from loki.jobs.work.queue_capacity import Capacity
 from loki.jobs.work.queued_task_spec import DefaultAgent, agent_of, finished, task_of
 from loki.stores.project_lock import Stopped
 
 if TYPE_CHECKING:
+    from loki.base.time import Clock
+    from loki.decision.breaker import BreakerSnapshot
     from loki.jobs.dead_letters.dead_letters import Reviewed
     from loki.jobs.queue.queued_task import QueuedTask
     from loki.memory.task_record import Outcome
     from loki.workspace import Workspace
 
+
+# --- How much of the queue may be worked on now: the recovery controller over a project's breakers ----
+
+GROWTH = STEP_SECONDS * ((100 - START_PERCENT) / STEP_PERCENT)
+"""Seconds from CLOSED to full capacity."""
+
+
+class Looked(Protocol):
+    """Breakers that can be looked at: `loki.Breakers`."""
+
+    def snapshot(self) -> Mapping[str, BreakerSnapshot]:
+        """All breakers as they are now."""
+
+
+class Capacity:
+    """What a queue may hand out now; a `loki.jobs.queue.queue_lists.Capacity`.
+
+    While nothing is broken, each worker says for itself how much it takes. Else so many claims may be
+    out over all of them as `Recovery` says of ``parallel``.
+
+    Args:
+        breakers: the project's.
+        clock: the time.
+        parallel: slots over all workers that a recovery is reckoned from.
+    """
+
+    def __init__(self, breakers: Looked, clock: Clock, parallel: int) -> None:
+        self._breakers, self._clock = breakers, clock
+        self._state = Recovery(parallel)
+        self._known: dict[str, BreakerSnapshot] = {}
+        self._held: dict[str, datetime | None] = {}
+        self._lock = threading.Lock()
+
+    def look(self) -> Recovery:
+        """Take in how the breakers are now; how it stands then."""
+        with self._lock:
+            now = self._clock.monotonic()
+            for name, found in sorted(self._breakers.snapshot().items()):
+                self._see(name, found, now)
+            self._step(Tick(), now)
+            return self._state
+
+    def _see(self, name: str, found: BreakerSnapshot, now: float) -> None:
+        known = self._known.get(name)
+        self._known[name] = found
+        if known is None and found.state == "CLOSED":
+            self._began_to_grow(found, now)
+        elif known is None or _has_changed(known, found):
+            if known is not None and known.state == found.state == "CLOSED":
+                self._step(Changed(name, "OPEN", 0.0), now)  # opened and closed since the last look
+            self._step(Changed(name, found.state, _wait(found)), now)
+        elif found.state == "CLOSED" and found.failure_count > known.failure_count:
+            self._step(Failed(name), now)
+
+    def _began_to_grow(self, found: BreakerSnapshot, now: float) -> None:
+        """Another process saw it close: capacity grows since then."""
+        if found.last_state_change is None:
+            return
+        age = (self._clock.now() - found.last_state_change).total_seconds()
+        if 0 <= age < GROWTH:
+            self._step(Changed(found.name, "OPEN", 0.0), now - age)
+            self._step(Changed(found.name, "CLOSED"), now - age)
+
+    def _step(self, event: Event, now: float) -> None:
+        self._state, _ = step(self._state, event, now)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing is broken, nor was a short time ago."""
+        return not self._state.broken and self._state.capacity == self._state.full
+
+    @property
+    def slots(self) -> int:
+        """Claims that may be out at a time, over all workers."""
+        return sys.maxsize if self.is_full else self._state.capacity
+
+    def admits(self, task: QueuedTask) -> bool:
+        """Whether a task may be claimed now."""
+        if task.background and self._state.is_restricted:
+            return False
+        if task.id in self._held:
+            until = self._held[task.id]
+            if self._state.broken and (until is None or until > self._clock.now()):
+                return False
+            del self._held[task.id]  # its time has come, or somebody closed the breaker
+        return self._state.admits(urgent=task.urgent, circuit=None)
+
+    @property
+    def stops_background(self) -> bool:
+        """Whether work in the background is to stop."""
+        return self._state.is_restricted
+
+    def hold(self, task: str, until: datetime | None) -> None:
+        """Do not take a task before a time, or before no breaker is open; None: before that alone."""
+        self._held[task] = until
+
+    @property
+    def seconds(self) -> float | None:
+        """Seconds until time alone lets more out; None: it does not."""
+        moments = [t for t in (next_change(self._state),) if t is not None and math.isfinite(t)]
+        left = [moment - self._clock.monotonic() for moment in moments]
+        now = self._clock.now()
+        left += [(until - now).total_seconds() for until in self._held.values() if until]
+        return max(0.0, min(left)) if left else None
+
+
+def _has_changed(known: BreakerSnapshot, found: BreakerSnapshot) -> bool:
+    """Whether a breaker changed its state between two looks, be it the same again."""
+    if known.state != found.state:
+        return True
+    # What is closed and was opened between was also closed again. A reset of what is closed is one.
+    return found.generation - known.generation >= (2 if found.state == "CLOSED" else 1)
+
+
+def _wait(found: BreakerSnapshot) -> float:
+    return math.inf if found.retry_after is None else found.retry_after
+
+
+# --- Workers of one process on a project's queue: they claim, work in copies, and say how it ended ----
 
 # --- What is done before new work: dead letters that are due for a review, answers, signals -----------
 

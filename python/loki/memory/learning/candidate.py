@@ -15,13 +15,12 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
+from loki.base import yaml_text as page
 from loki.base.error import UsageError
 from loki.base.markup import bullets, code, fence, inline
 from loki.base.secret import masked
 from loki.base.time import isoformat, moment
-from loki.base.yaml_dump import dump
-from loki.memory import front_matter as page
-from loki.memory.front_matter import front_matter
+from loki.base.yaml_text import dump, front_matter
 from loki.memory.store import Store
 from loki.recognition.pattern_file_edit import as_entry
 

@@ -17,10 +17,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loki.base import atomic_file, locks
+from loki.base import atomic_file, locks, yaml_text
 from loki.base.time import moment
 from loki.base.tokens import tokens
-from loki.memory import front_matter
 from loki.memory.dead_letter import DeadLetter
 from loki.memory.dead_letter_log import DeadLetterLog
 from loki.memory.learning.candidate import APPROVED, Candidate, Candidates
@@ -72,7 +71,7 @@ def read(name: str, text: str) -> Rule:
         >>> read("style.md", "Never edit gen/ by hand.\\n").text
         'Never edit gen/ by hand.'
     """
-    fields, body = front_matter.parse(text) if text.startswith("---") else ({}, text)
+    fields, body = yaml_text.parse(text) if text.startswith("---") else ({}, text)
     if not body.strip():
         raise ValueError("found no rule, expected its text below the head")
     given = fields.get("id")

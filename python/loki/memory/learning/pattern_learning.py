@@ -15,7 +15,7 @@ from itertools import combinations
 from typing import Any
 
 from loki.base.error import ConfigError
-from loki.base.yaml_dump import dump
+from loki.base.yaml_text import dump
 from loki.memory.learning.candidate import digest
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import DEFAULT_STRATEGY, MEDIUM, PatternSet

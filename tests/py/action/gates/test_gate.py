@@ -10,8 +10,7 @@ import pytest
 from loki.action.changes.change import Change
 from loki.action.changes.tree import Tree
 from loki.action.gates import gate
-from loki.action.gates.finding import Subject
-from loki.action.gates.gate import Validation, Violation, validate
+from loki.action.gates.gate import Subject, Validation, Violation, validate
 from loki.action.gates.syntax_check import broken_files
 from loki.recognition.pattern import PatternSet
 

@@ -11,14 +11,23 @@ from hypothesis import strategies as st
 from loki import Workspace
 from loki.action.changes.change import Change
 from loki.action.changes.tree import Tree
-from loki.action.gates import gate_config
-from loki.action.gates.gate import ADVISORY, BLOCKING, Validation, validate
-from loki.action.gates.gate_config import NAMES, Gates, default, load, loads
+from loki.action.gates import gate
+from loki.action.gates.gate import (
+    ADVISORY,
+    BLOCKING,
+    NAMES,
+    Gates,
+    Validation,
+    default,
+    load_gates,
+    read_gates,
+    validate,
+)
 from loki.base.error import ConfigError
 
 
 def local(text: str) -> Gates:
-    return loads("version: 1\nextends: global\n" + text)
+    return read_gates("version: 1\nextends: global\n" + text)
 
 
 def test_the_built_in_configuration() -> None:
@@ -57,13 +66,13 @@ def test_the_order_can_be_said_and_lists_are_replaced() -> None:
 
 
 def test_without_extends_a_file_stands_alone() -> None:
-    assert loads("version: 1\ngates: {syntax_check: {}}").for_task("bug_fix", "high") == (
+    assert read_gates("version: 1\ngates: {syntax_check: {}}").for_task("bug_fix", "high") == (
         "syntax_check",
     )
 
 
 def test_a_project_without_the_file_has_the_defaults(tmp_path: Path) -> None:
-    assert load(tmp_path / "verification-gates.yml") is default()
+    assert load_gates(tmp_path / "verification-gates.yml") is default()
 
 
 @pytest.mark.parametrize(
@@ -92,7 +101,7 @@ def test_what_is_wrong_is_said_with_its_place(
     text: str, place: tuple[int, int], found: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
-        loads(text)
+        read_gates(text)
     assert (caught.value.line, caught.value.column) == place
     assert found in caught.value.reason
 
@@ -111,19 +120,19 @@ def test_what_is_wrong_is_said_with_its_place(
 )  # fmt: skip
 def test_hostile_files_are_refused(text: str | bytes) -> None:
     with pytest.raises(ConfigError):
-        loads(text)
+        read_gates(text)
 
 
 @given(st.text(max_size=60).map("version: 1\n".__add__))
 def test_any_text_that_is_wrong_is_an_error_with_a_place(text: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        loads(text + "\nversion: 1")  # at the latest, a key stands there twice
+        read_gates(text + "\nversion: 1")  # at the latest, a key stands there twice
     assert caught.value.line >= 1
 
 
 def test_a_broken_file_is_said_when_the_project_is_opened(tmp_path: Path) -> None:
     (tmp_path / ".loki").mkdir()
-    (tmp_path / ".loki" / gate_config.FILE).write_text("version: 1\ngates: []\n")
+    (tmp_path / ".loki" / gate.GATES_FILE).write_text("version: 1\ngates: []\n")
     with pytest.raises(ConfigError, match=r"verification-gates.yml:2:8: gates: found a list"):
         Workspace(tmp_path)
 
@@ -157,7 +166,7 @@ def test_settings_weigh_what_a_gate_finds(
 
 
 def test_nothing_switches_the_check_of_the_change_off(project: Path) -> None:
-    gates = loads("version: 1\n")
+    gates = read_gates("version: 1\n")
     validation = judge(project, "../a.json", gates)
     assert validation.gates == ("change_check",)
     assert not validation.passed

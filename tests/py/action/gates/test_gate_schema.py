@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from loki.action.changes.change import Change
 from loki.action.changes.tree import Tree
 from loki.action.gates import schema_check
-from loki.action.gates.finding import Subject
-from loki.action.gates.gate import ADVISORY, BLOCKING, Violation
+from loki.action.gates.gate import ADVISORY, BLOCKING, Subject, Violation
 from support.paths import ROOT
 
 

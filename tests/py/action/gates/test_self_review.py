@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from loki.action.changes.change import Change
 from loki.action.changes.tree import Tree
 from loki.action.gates.added_lines import added_lines
-from loki.action.gates.finding import knowledge
-from loki.action.gates.gate import BLOCKING, Violation, validate
+from loki.action.gates.gate import BLOCKING, Violation, knowledge, validate
 from loki.action.gates.self_review import MAX_VIOLATIONS, self_review
 from loki.recognition.pattern import PatternSet
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from loki.action.checks.check import CheckResult, Report
+from loki.action.loop.loop_driver import resumption_status
 from loki.action.loop.loop_events import Ask, Keep
 from loki.action.loop.loop_state import State, fewest_failing, still_failing
-from loki.action.loop.resumption import resumption_status
 from loki.memory.attempt import Attempt
 from support.loop import CHECK, MakeFailure, World, change, fail, setting
 from support.task import task_of

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from loki.action.changes.merge import Merge, Merged
+from loki.action.changes.change import Merge, Merged
 from loki.action.checks.results_comparison import Comparison
 from loki.action.gates.gate import Validation
 from loki.action.loop.loop import TABLE, IllegalTransition, step

@@ -9,8 +9,7 @@ import pytest
 
 import loki
 from loki.jobs.dead_letters.dead_letter_form import letter_of, of_loop, requeued
-from loki.jobs.queue.queued_task import QueuedTask
-from loki.jobs.queue.queued_task_format import read
+from loki.jobs.queue.queued_task import QueuedTask, read_entry
 from loki.memory import dead_letter
 from loki.memory.attempt import Attempt
 from loki.memory.dead_letter import DeadLetter, attempts_of, past_of
@@ -90,16 +89,16 @@ def test_an_entry_has_every_field() -> None:
 def again(letter: DeadLetter, *, is_new_approach: bool) -> QueuedTask:
     """The task of a dead letter that is queued again, as the queue writes it."""
     said = requeued(letter, AT, is_new_approach=is_new_approach)
-    return read({"task_id": letter.task_id, "title": "A", **said})
+    return read_entry({"task_id": letter.task_id, "title": "A", **said})
 
 
 def lived(task: QueuedTask, life: list[Attempt]) -> DeadLetter:
     made = of_loop(task, life, "", AT, strategy="")
-    return letter_of(read({**task.raw, **made}))
+    return letter_of(read_entry({**task.raw, **made}))
 
 
 def test_a_second_life_goes_on_with_the_first() -> None:
-    first = lived(read({"task_id": "a"}), [attempt(1), attempt(2)])
+    first = lived(read_entry({"task_id": "a"}), [attempt(1), attempt(2)])
     task = again(first, is_new_approach=False)
     assert task.raw["recovery_strategy"] == "dependency_resolved"
     assert task.raw["failure_count"] == 2
@@ -109,7 +108,7 @@ def test_a_second_life_goes_on_with_the_first() -> None:
 
 
 def test_a_new_approach_begins_to_count_anew_and_forgets_nothing() -> None:
-    first = lived(read({"task_id": "a"}), [attempt(1), attempt(2)])
+    first = lived(read_entry({"task_id": "a"}), [attempt(1), attempt(2)])
     task = again(first, is_new_approach=True)
     assert task.raw["failure_count"] == 0
     second = lived(task, [attempt(1), attempt(2), attempt(3)])
@@ -120,7 +119,7 @@ def test_a_new_approach_begins_to_count_anew_and_forgets_nothing() -> None:
 
 def test_attempts_that_other_programs_told_of_stay() -> None:
     other = {"attempt_number": 9, "timestamp": "2026-01-24T10:00:00Z", "error_message": "old"}
-    told = letter_of(read({"task_id": "a", "attempts": [other]})).attempts
+    told = letter_of(read_entry({"task_id": "a", "attempts": [other]})).attempts
     merged = attempts_of([attempt(1)], told)
     assert [(one.attempt_number, one.error_message) for one in merged] == [
         (1, "old"),
@@ -140,7 +139,7 @@ def test_attempts_that_other_programs_told_of_stay() -> None:
     ],
 )
 def test_a_field_that_cannot_be_read_spoils_only_itself(raw: dict[str, Any]) -> None:
-    letter = letter_of(read({"task_id": "a", **raw}))
+    letter = letter_of(read_entry({"task_id": "a", **raw}))
     assert letter.task_id == "a"
     assert letter.failure_count >= 0
     assert letter.recovery_strategy == ""

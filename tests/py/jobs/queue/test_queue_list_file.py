@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from loki.base.error import StoreError
 from loki.jobs.queue.queue import Queue
-from loki.jobs.queue.queue_list_file import Entry, QueueFile, read
+from loki.jobs.queue.queue_index import Entry, QueueFile, read
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.queue.worker_lock import Worker
 from loki.stores.file_store import FileStore

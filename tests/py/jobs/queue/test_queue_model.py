@@ -14,8 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from loki.base.error import UsageError
 from loki.jobs.queue.queue import LEASE, Queue
-from loki.jobs.queue.queue_lists import LeasedTask, Slots
-from loki.jobs.queue.queue_operations import MOST_LOST
+from loki.jobs.queue.queue_lists import MOST_LOST, LeasedTask, Slots
 from loki.jobs.queue.queued_task import LISTS, LONGEST_LIFE, QueuedTask
 from loki.jobs.queue.worker_lock import Worker
 from loki.stores.file_store import FileStore

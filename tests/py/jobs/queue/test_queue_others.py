@@ -22,7 +22,7 @@ from loki.jobs.queue import queue as queue_shared
 from loki.jobs.queue import queue_file_sync
 from loki.jobs.queue.queue import Queue
 from loki.jobs.queue.queue_file_sync import SLOW
-from loki.jobs.queue.queue_list_file import Unreadable
+from loki.jobs.queue.queue_index import Unreadable
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.queue.worker_lock import Worker
 from loki.stores.file_store import FileStore

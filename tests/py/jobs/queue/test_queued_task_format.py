@@ -7,8 +7,17 @@ from typing import Any
 
 import pytest
 
-from loki.jobs.queue.queued_task import Blocked, Lease, QueuedTask, rank
-from loki.jobs.queue.queued_task_format import digest, fresh, read, unread, write
+from loki.jobs.queue.queued_task import (
+    Blocked,
+    Lease,
+    QueuedTask,
+    entry_digest,
+    fresh,
+    rank,
+    read_entry,
+    unread,
+    write_entry,
+)
 
 
 @pytest.mark.parametrize(
@@ -53,13 +62,13 @@ from loki.jobs.queue.queued_task_format import digest, fresh, read, unread, writ
     ],
 )  # fmt: skip
 def test_reads(data: Any, field: str, expected: object) -> None:
-    assert getattr(read(data), field) == expected
+    assert getattr(read_entry(data), field) == expected
 
 
 @pytest.mark.parametrize("data", [None, True, {}, [], ["a"], {"id": None}, {"id": ""}, "", "  "])
 def test_what_names_no_task_is_none(data: Any) -> None:
     with pytest.raises(ValueError, match="expected a task with an id or a title"):
-        read(data)
+        read_entry(data)
 
 
 @pytest.mark.parametrize(
@@ -71,18 +80,18 @@ def test_what_names_no_task_is_none(data: Any) -> None:
 )  # fmt: skip
 def test_priorities(priority: str | float, expected: float) -> None:
     assert rank(priority) == expected
-    assert read({"id": "a", "priority": priority}).rank == expected
+    assert read_entry({"id": "a", "priority": priority}).rank == expected
 
 
 @pytest.mark.parametrize("priority", [None, True, [1], {"x": 1}])
 def test_what_is_no_priority_is_medium(priority: Any) -> None:
-    assert read({"id": "a", "priority": priority}).rank == 50
+    assert read_entry({"id": "a", "priority": priority}).rank == 50
 
 
 def test_what_nobody_changed_is_written_as_it_was() -> None:
     data = {"task_id": 7, "Depends_On": 3, "priority": None, "blocked": "x", "ü": [1, {"a": None}]}
-    assert write(read(data)) == data
-    changed = write(replace(read(data), blocked=None, lifetime_attempts=2))
+    assert write_entry(read_entry(data)) == data
+    changed = write_entry(replace(read_entry(data), blocked=None, lifetime_attempts=2))
     assert changed == {
         "task_id": 7,
         "Depends_On": 3,
@@ -93,8 +102,8 @@ def test_what_nobody_changed_is_written_as_it_was() -> None:
 
 
 def test_what_changed_is_written_under_the_name_that_it_has() -> None:
-    task = read({"taskId": "a", "attempts": 2, "prio": "low", "x": 1})
-    assert write(replace(task, lifetime_attempts=3, priority="high")) == {
+    task = read_entry({"taskId": "a", "attempts": 2, "prio": "low", "x": 1})
+    assert write_entry(replace(task, lifetime_attempts=3, priority="high")) == {
         "taskId": "a",
         "attempts": 3,
         "prio": "high",
@@ -108,16 +117,16 @@ def test_a_task_of_our_own_is_read_back_as_it_was() -> None:
         "stdin", "1m", ("KEY",), True, 3, "1h", 5, 0.5, True, True, ("t",), "z", "2026", 4, 5, 1, 2, "f",
         Blocked("r", "s"), Lease("w", 2, "h", "b", 1, "s", "u", 4),
     )  # fmt: skip
-    assert read(write(task)) == task
-    assert fresh(task).raw == write(task)
-    assert read(write(QueuedTask("a", "A"))) == QueuedTask("a", "A")
+    assert read_entry(write_entry(task)) == task
+    assert fresh(task).raw == write_entry(task)
+    assert read_entry(write_entry(QueuedTask("a", "A"))) == QueuedTask("a", "A")
 
 
 def test_the_digest_sees_any_change_and_no_order() -> None:
-    one = read({"id": "a", "x": {"b": 1, "c": 2}})
-    assert digest(one) == digest(read({"x": {"c": 2, "b": 1}, "id": "a"}))
-    assert digest(one) != digest(read({"id": "a", "x": {"b": 1, "c": 3}}))
-    assert digest(read("a")) != digest(read("b"))
+    one = read_entry({"id": "a", "x": {"b": 1, "c": 2}})
+    assert entry_digest(one) == entry_digest(read_entry({"x": {"c": 2, "b": 1}, "id": "a"}))
+    assert entry_digest(one) != entry_digest(read_entry({"id": "a", "x": {"b": 1, "c": 3}}))
+    assert entry_digest(read_entry("a")) != entry_digest(read_entry("b"))
 
 
 def test_fields_that_say_nothing_are_named() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import loki
 from loki.jobs.queue.queued_task import QueuedTask
-from loki.jobs.work.queue_capacity import Capacity
+from loki.jobs.work.worker_pool import Capacity
 from loki.testing import ManualClock
 
 FINE = QueuedTask("a", "A")

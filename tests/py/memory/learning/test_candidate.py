@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loki.base.error import UsageError
-from loki.memory.front_matter import parse
+from loki.base.yaml_text import parse
 from loki.memory.learning.candidate import Candidate, Candidates, Source, read, render_candidate
 from loki.memory.store import ForgivingStore, Store
 from loki.stores.file_store import FileStore

@@ -12,12 +12,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import loki
-from loki.base.yaml_dump import dump
-from loki.memory.attempt import Attempt
+from loki.base.yaml_text import dump, parse
+from loki.memory.attempt import Attempt, History
 from loki.memory.dead_letter import DeadLetter
 from loki.memory.dead_letter_log import DeadLetterLog
-from loki.memory.front_matter import parse
-from loki.memory.history import History
 from loki.memory.learning import pattern_learning
 from loki.memory.learning.candidate import Candidates
 from loki.recognition.failure import Failure

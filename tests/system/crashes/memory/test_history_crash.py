@@ -6,14 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from loki.memory.history import History
+from loki.memory.attempt import History
 from loki.stores.file_store import FileStore
 
 WRITER = """
 import sys
 from pathlib import Path
 from loki.memory.attempt import Attempt
-from loki.memory.history import History
+from loki.memory.attempt import History
 from loki.stores.file_store import FileStore
 
 folder, first, last = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])

@@ -12,8 +12,7 @@ from typer.testing import CliRunner
 
 from loki.cli.app import app
 from loki.memory import task_record
-from loki.memory.attempt import Attempt
-from loki.memory.history import History
+from loki.memory.attempt import Attempt, History
 from loki.stores.file_store import FileStore
 from support.cli_history import loki
 from support.project import CHECK, make_project

@@ -9,8 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from loki import Workspace
-from loki.cli.app import app
-from loki.cli.read_only import READING
+from loki.cli.app import READING, app
 from loki.execution.task_session import human_reviews
 from loki.jobs.queue.queue import queue_of
 from loki.jobs.queue.queued_task import QueuedTask

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from loki.memory.attempt import Attempt
+from loki.memory.attempt import Attempt, History
 from loki.memory.dead_letter import DeadLetter
 from loki.memory.dead_letter_log import DeadLetterLog
-from loki.memory.history import History
 from loki.memory.learning.candidate import Candidate, Candidates, Source
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from loki.cli.command_table import COMMANDS
+from loki.cli.app import COMMANDS
 
 CODE = """
 import sys

@@ -13,8 +13,7 @@ import pytest
 
 from loki import Workspace
 from loki.memory.attempt import Attempt
-from loki.people.escalation import Escalation
-from loki.people.escalations import Escalations
+from loki.people.escalation import Escalation, Escalations
 from loki.people.request import stage_page
 from loki.recognition.failure import Failure
 from support.hostile import make_hostile

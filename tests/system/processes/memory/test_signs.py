@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 from pathlib import Path
 
-from loki.memory.signs import Signs
+from loki.memory.sign import Signs
 from loki.memory.store import ForgivingStore
 from loki.stores.file_store import FileStore
 

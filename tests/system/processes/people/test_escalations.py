@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import loki
-from loki.people.escalation import Escalation
-from loki.people.escalations import Escalations
+from loki.people.escalation import Escalation, Escalations
 from loki.stores.file_store import FileStore
 from loki.testing import ManualClock
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import loki
-from loki.memory import front_matter
+from loki.base import yaml_text
 from support.project import QUICK, RIGHT, make_project
 
 KEY = "sk-ant-api03-" + "Ab3" * 31
@@ -53,7 +53,7 @@ def test_a_claim_is_contradicted_in_the_next_briefing(
     assert "Find out why the test fails" in section
     assert "findings=unverified-claim,flaky-tests" in caplog.text
     kept = (root / ".loki/memory/episodic/rationalizations-t.md").read_text()
-    fields, body = front_matter.parse(kept)
+    fields, body = yaml_text.parse(kept)
     assert fields["category"] == "episodic"
     assert [one["id"] for one in fields["findings"]] == ["unverified-claim", "flaky-tests"]
     assert "## Attempt 1: The tests are flaky" in body

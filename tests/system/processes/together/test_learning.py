@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import loki
-from loki.memory.front_matter import parse
+from loki.base.yaml_text import parse
 from loki.testing import ManualClock
 
 CHECK = f"{sys.executable} check.py"

@@ -30,14 +30,13 @@ import yaml
 from loki.action.checks.check import Check, CheckResult, Report
 from loki.action.checks.task_changes import TaskChanges
 from loki.action.gates.added_lines import added_lines, lex
-from loki.action.gates.finding import knowledge
-from loki.action.gates.finding import knowledge as languages
+from loki.action.gates.gate import knowledge
+from loki.action.gates.gate import knowledge as languages
 from loki.base import codec, glob
 from loki.base.python_tree import python_tree
 from loki.decision.drift.task_relation import any_glob, kinds_of_path
 from loki.memory import store as documents
-from loki.memory.document_validation import kept_as
-from loki.memory.store import Store
+from loki.memory.store import Store, kept_as
 
 # ------------------------------------------------------------------------------------------------------
 # A file of tests in pieces: each test, fixture, helper, import; what a change did to which of

@@ -12,8 +12,7 @@ import pytest
 from loki.action.changes.change import Change
 from loki.action.changes.tree import Tree
 from loki.action.gates import import_check
-from loki.action.gates.finding import Subject
-from loki.action.gates.gate import ADVISORY, BLOCKING, Violation
+from loki.action.gates.gate import ADVISORY, BLOCKING, Subject, Violation
 from loki.action.gates.python_ast import environment
 from loki.action.strategies.dependency.installed import interpreter_of_project
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from loki.action.processes.protected_rules import ASIDE, Rules, Watched, git_part, hook_settings
+from loki.action.processes.command_guard import ASIDE, Rules, Watched, git_part, hook_settings
 from loki.adapters.hooks.hooked_agents import AGENTS
 
 AT = "2026-04-04T10:00:00Z"

@@ -14,12 +14,11 @@ from pathlib import Path
 import pytest
 
 from loki.action.processes import command_guard, landlock, sandbox
-from loki.action.processes.command_guard import CommandGuard
+from loki.action.processes.command_guard import CommandGuard, Rules
 from loki.action.processes.process import ProgramNotFound, run
-from loki.action.processes.protected_rules import Rules
 from loki.action.processes.sandbox import Sandbox, Wall, has_own, tree_of, writable
 from loki.base.error import UsageError
-from loki.settings import SandboxConfig
+from loki.config import SandboxConfig
 
 HAS_LANDLOCK = landlock.version() > 0
 HAS_BWRAP = sandbox._bwrap_works(shutil.which("bwrap"))

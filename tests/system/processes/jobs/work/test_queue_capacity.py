@@ -13,8 +13,8 @@ import pytest
 import loki
 from loki.base.time import SystemClock
 from loki.decision import recovery
-from loki.jobs.work import queue_capacity as capacities
-from loki.jobs.work.queue_capacity import Capacity
+from loki.jobs.work import worker_pool as capacities
+from loki.jobs.work.worker_pool import Capacity
 from loki.testing import ManualClock
 from support.forked import exit_code, fork
 
