@@ -7,7 +7,7 @@ import errno
 import os
 import secrets
 import stat
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,8 @@ from loki.base.error import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY
 
 
 def make_folder(path: str | os.PathLike[str]) -> None:
@@ -26,7 +28,7 @@ def make_folder(path: str | os.PathLike[str]) -> None:
     """
     if os.path.isdir(path):  # as nearly always
         return
-    try:
+    with _telling("create the folder", path):
         missing = []
         folder = os.path.abspath(path)
         while not os.path.isdir(folder):
@@ -38,8 +40,6 @@ def make_folder(path: str | os.PathLike[str]) -> None:
                 sync_folder(os.path.dirname(folder))
         if not os.path.isdir(path):
             raise NotADirectoryError(errno.ENOTDIR, "is a file, not a folder")
-    except OSError as error:
-        raise _store_error("create the folder", path, error) from error
 
 
 def write_atomic(
@@ -66,23 +66,17 @@ def write_atomic(
     path = os.path.abspath(path)
     folder, name = os.path.split(path)
     make_folder(folder)
-    try:
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    temporary = temporary_name(of)
+    with _telling("write", path), _opened(folder, _FOLDER) as handle:
         try:
-            temporary = temporary_name(of)
-            try:
-                write_new(temporary, data, mode, folder=handle, durable=durable)
-                if durable or not _exchange(temporary, name, handle):
-                    os.replace(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
-            except BaseException:
-                remove_quietly(temporary, folder=handle)
-                raise
-            if durable:
-                os.fsync(handle)
-        finally:
-            os.close(handle)
-    except OSError as error:
-        raise _store_error("write", path, error) from error
+            write_new(temporary, data, mode, folder=handle, durable=durable)
+            if durable or not _exchange(temporary, name, handle):
+                os.replace(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
+        except BaseException:
+            remove_quietly(temporary, folder=handle)
+            raise
+        if durable:
+            os.fsync(handle)
 
 
 RENAME_EXCHANGE = 2
@@ -119,7 +113,6 @@ def replace_if(
     path: str | os.PathLike[str],
     data: bytes,
     is_expected: Callable[[os.stat_result | None], bool],
-    mode: int = 0o600,
     *,
     durable: bool = False,
 ) -> bool:
@@ -130,9 +123,8 @@ def replace_if(
 
     Args:
         path: the file; its folder exists.
-        data: its new content.
+        data: its new content; its permission bits are 0600.
         is_expected: told what stands there, or None: nothing.
-        mode: permission bits.
         durable: whether to wait for the disk.
 
     Returns:
@@ -144,23 +136,17 @@ def replace_if(
     path = os.path.abspath(path)
     folder, name = os.path.split(path)
     temporary = temporary_name()
-    try:
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    with _telling("write", path), _opened(folder, _FOLDER) as handle:
+        if not is_expected(_look(name, handle)):
+            return False
+        write_new(temporary, data, 0o600, folder=handle, durable=durable)
         try:
-            if not is_expected(_look(name, handle)):
-                return False
-            write_new(temporary, data, mode, folder=handle, durable=durable)
-            try:
-                is_done = _replace_if(temporary, name, handle, is_expected)
-            finally:
-                remove_quietly(temporary, folder=handle)
-            if durable and is_done:
-                os.fsync(handle)
-            return is_done
+            is_done = _replace_if(temporary, name, handle, is_expected)
         finally:
-            os.close(handle)
-    except OSError as error:
-        raise _store_error("write", path, error) from error
+            remove_quietly(temporary, folder=handle)
+        if durable and is_done:
+            os.fsync(handle)
+        return is_done
 
 
 def _replace_if(
@@ -209,24 +195,15 @@ def append_line(path: str | os.PathLike[str], data: bytes, *, durable: bool = Tr
     if b"\n" in data:
         raise ValueError("a line cannot contain a line feed: expected one line")
     make_folder(os.path.dirname(os.path.abspath(path)))
-    with locks.hold(path):
-        try:
-            _append(os.path.abspath(path), data + b"\n", durable)
-        except OSError as error:
-            raise _store_error("append to", path, error) from error
-
-
-def _append(path: str, line: bytes, durable: bool) -> None:
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    try:
-        size = os.fstat(handle).st_size
-        if size and os.pread(handle, 1, size - 1) != b"\n":
-            line = b"\n" + line
-        _add(handle, size, line, durable)
-    finally:
-        os.close(handle)
-    if size == 0:  # its name, too, may be new
-        sync_folder(os.path.dirname(path))
+    line, flags = data + b"\n", os.O_RDWR | os.O_CREAT | os.O_APPEND
+    with locks.hold(path), _telling("append to", path):
+        with _opened(path, flags) as handle:
+            size = os.fstat(handle).st_size
+            if size and os.pread(handle, 1, size - 1) != b"\n":
+                line = b"\n" + line
+            _add(handle, size, line, durable)
+        if size == 0:  # its name, too, may be new
+            sync_folder(os.path.dirname(os.path.abspath(path)))
 
 
 def _add(handle: int, size: int, data: bytes, durable: bool) -> None:
@@ -254,19 +231,14 @@ def append_at(path: str | os.PathLike[str], end: int, data: bytes, *, durable: b
     Raises:
         StoreError: it could not be written; the file ends at ``end``.
     """
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
+    with _telling("append to", path):
+        with _opened(path, os.O_WRONLY | os.O_CREAT) as handle:
             if os.fstat(handle).st_size > end:
                 os.ftruncate(handle, end)
             os.lseek(handle, end, os.SEEK_SET)
             _add(handle, end, data, durable)
-        finally:
-            os.close(handle)
         if end == 0:  # its name, too, may be new
             sync_folder(os.path.dirname(os.path.abspath(path)))
-    except OSError as error:
-        raise _store_error("append to", path, error) from error
 
 
 def scan_lines(path: str | os.PathLike[str]) -> Iterator[bytes]:
@@ -278,16 +250,11 @@ def scan_lines(path: str | os.PathLike[str]) -> Iterator[bytes]:
     Raises:
         StoreError: it cannot be read.
     """
-    try:
-        with open(path, "rb") as file:
-            yield from file
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise _store_error("read", path, error) from error
+    with _telling("read", path), suppress(FileNotFoundError), open(path, "rb") as file:
+        yield from file
 
 
-# --- the steps that writers outside the workspace share ------------------------------------------
+# --- Steps that writers outside the workspace share -----------------------------------------------
 
 
 def temporary_name(of: str = "") -> str:
@@ -319,16 +286,13 @@ def write_new(
     Raises:
         OSError: it could not be written; what there is of it may be left.
     """
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    handle = os.open(name, flags, 0o600, dir_fd=folder)
-    try:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    with _opened(name, flags, folder) as handle:
         write_all(handle, data)
         if stat.S_IMODE(os.fstat(handle).st_mode) != mode:
             os.fchmod(handle, mode)
         if durable:
             os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def write_all(handle: int, data: bytes) -> None:
@@ -340,10 +304,8 @@ def write_all(handle: int, data: bytes) -> None:
 
 def remove_quietly(name: str, *, folder: int | None = None) -> None:
     """Remove a file if it is there and can be removed."""
-    try:
+    with suppress(OSError):
         os.unlink(name, dir_fd=folder)
-    except OSError:
-        return
 
 
 def sync(path: str | os.PathLike[str]) -> None:
@@ -352,24 +314,32 @@ def sync(path: str | os.PathLike[str]) -> None:
     Raises:
         StoreError: it cannot be.
     """
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-    except OSError as error:
-        raise _store_error("write", path, error) from error
+    with _telling("write", path), _opened(path, os.O_RDONLY) as handle:
+        os.fsync(handle)
 
 
 def sync_folder(path: str | os.PathLike[str]) -> None:
     """Put a folder's names on disk: a rename or a new file counts only then."""
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with _opened(path, _FOLDER) as handle:
         os.fsync(handle)
+
+
+@contextmanager
+def _opened(path: str | os.PathLike[str], flags: int, folder: int | None = None) -> Iterator[int]:
+    """The descriptor of a file, 0600 where it is created, or of a folder."""
+    handle = os.open(path, flags | os.O_CLOEXEC, 0o600, dir_fd=folder)
+    try:
+        yield handle
     finally:
         os.close(handle)
 
 
-def _store_error(verb: str, path: str | os.PathLike[str], error: OSError) -> StoreError:
-    return StoreError(f"could not {verb} {os.fspath(path)}: {error.strerror or error}")
+@contextmanager
+def _telling(verb: str, path: str | os.PathLike[str]) -> Iterator[None]:
+    """Say of what the system refuses what was to be done."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"could not {verb} {os.fspath(path)}: {error.strerror or error}"
+        ) from error

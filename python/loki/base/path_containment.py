@@ -139,7 +139,7 @@ def parent(root: str | os.PathLike[str], name: str) -> Iterator[tuple[int, str]]
         os.close(handle)
 
 
-# --- removal ---------------------------------------------------------------------------------------
+# --- Removal ----------------------------------------------------------------------------------------
 
 
 def remove(root: str | os.PathLike[str], name: str, keep: str = "") -> None:
@@ -153,12 +153,9 @@ def remove(root: str | os.PathLike[str], name: str, keep: str = "") -> None:
     Raises:
         StoreError: it cannot be removed, or a link is in the way.
     """
-    try:
-        with contextlib.suppress(FileNotFoundError), parent(root, name) as (folder, last):
-            os.unlink(last, dir_fd=folder)
-            os.fsync(folder)
-    except OSError as error:
-        raise _refused(root, name, error) from error
+    with contextlib.suppress(FileNotFoundError), _removing(root, name) as (folder, last):
+        os.unlink(last, dir_fd=folder)
+        os.fsync(folder)
     _tidy_above(root, name, keep)
 
 
@@ -182,22 +179,34 @@ def remove_if(
     """
     taken = temporary_name()
     is_ours = True
-    try:
-        with contextlib.suppress(FileNotFoundError), parent(root, name) as (folder, last):
-            if not is_expected(os.stat(last, dir_fd=folder)):
-                return False
-            os.rename(last, taken, src_dir_fd=folder, dst_dir_fd=folder)
-            is_ours = is_expected(os.stat(taken, dir_fd=folder))
-            if not is_ours:
-                with contextlib.suppress(FileExistsError):  # then there is a newer one
-                    os.link(taken, last, src_dir_fd=folder, dst_dir_fd=folder)
-            os.unlink(taken, dir_fd=folder)
-            os.fsync(folder)
-    except OSError as error:
-        raise _refused(root, name, error) from error
+    with contextlib.suppress(FileNotFoundError), _removing(root, name) as (folder, last):
+        if not is_expected(os.stat(last, dir_fd=folder)):
+            return False
+        os.rename(last, taken, src_dir_fd=folder, dst_dir_fd=folder)
+        is_ours = is_expected(os.stat(taken, dir_fd=folder))
+        if not is_ours:
+            with contextlib.suppress(FileExistsError):  # then there is a newer one
+                os.link(taken, last, src_dir_fd=folder, dst_dir_fd=folder)
+        os.unlink(taken, dir_fd=folder)
+        os.fsync(folder)
     if is_ours:
         _tidy_above(root, name, keep)
     return is_ours
+
+
+@contextlib.contextmanager
+def _removing(root: str | os.PathLike[str], name: str) -> Iterator[tuple[int, str]]:
+    """`parent` of what is to be removed; what the system refuses is told, but that nothing is there."""
+    try:
+        with parent(root, name) as found:
+            yield found
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        why = error.strerror or str(error)
+        if error.errno in {errno.ELOOP, errno.ENOTDIR}:
+            why = "a link or a file is in the way: expected folders"
+        raise StoreError(f"could not remove {os.path.join(root, name)}: {why}") from error
 
 
 def _tidy_above(root: str | os.PathLike[str], name: str, keep: str) -> None:
@@ -225,11 +234,8 @@ def remove_tree(root: str | os.PathLike[str], name: str) -> None:
             f"would not remove {name!r} in {os.fspath(root)}: expected a folder of loki's own, "
             f".loki or {scratch_name()}"
         )
-    try:
-        with contextlib.suppress(FileNotFoundError), parent(root, name) as (folder, last):
-            _remove_below(folder, last)
-    except OSError as error:
-        raise _refused(root, name, error) from error
+    with contextlib.suppress(FileNotFoundError), _removing(root, name) as (folder, last):
+        _remove_below(folder, last)
 
 
 def _remove_below(above: int, name: str) -> None:
@@ -369,10 +375,3 @@ def sweep(root: str | os.PathLike[str], before: float = math.inf) -> None:
                 seen = os.stat(last, dir_fd=folder, follow_symlinks=False)
                 if has_ended(last) or seen.st_mtime < before:
                     os.unlink(last, dir_fd=folder)
-
-
-def _refused(root: str | os.PathLike[str], name: str, error: OSError) -> StoreError:
-    why = error.strerror or str(error)
-    if error.errno in {errno.ELOOP, errno.ENOTDIR}:
-        why = "a link or a file is in the way: expected folders"
-    return StoreError(f"could not remove {os.path.join(root, name)}: {why}")

@@ -79,10 +79,9 @@ class Knowledge:
 @cache
 def knowledge() -> Knowledge:
     """What ``secrets.yml`` says, read once."""
-    import yaml
+    from loki.base.yaml_text import load_file  # YAML is much to load
 
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    data = yaml.load(FILE.read_text("utf-8"), Loader=loader)  # noqa: S506 - a safe loader
+    data = load_file(FILE)
     kinds = tuple(map(_kind, data["kinds"]))
     patterns = [
         {"id": str(i), "signals": [{"any": [{"literal": one} for one in kind.literals], "w": 1.0}]}

@@ -1,18 +1,19 @@
-"""YAML as loki writes it, and pages of YAML between two ``---`` lines, then Markdown."""
+"""YAML as loki reads and writes it, and pages that people and programs read.
+
+It is written in block style, in the given order, Unicode as it is where a reader sees it. A page is YAML
+between two ``---`` lines, then Markdown.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import yaml
 
 from loki.base.text_format import INVISIBLE
-
-# ------------------------------------------------------------------------------------------------------
-# YAML as loki writes it: block style, in the given order, Unicode as it is where a reader sees
-# it.
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 """Half of a surrogate pair, as in names of files that are not UTF-8: nothing that YAML can say."""
@@ -63,10 +64,46 @@ def _escape(found: re.Match[str]) -> str:
     return f"\\U{code:08X}" if code > 0xFFFF else f"\\u{code:04X}"  # noqa: PLR2004
 
 
-# --- Pages that people and programs read: YAML between two ``---`` lines, then Markdown ---------------
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def load(text: str) -> Any:
+    """The plain data in a YAML text.
+
+    Raises:
+        yaml.YAMLError: it is none.
+
+    Example:
+        >>> load("a: [1, b]")
+        {'a': [1, 'b']}
+    """
+    return yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
+
+
+def load_file(path: Path) -> Any:
+    """The plain data in a file of loki's own."""
+    return load(path.read_text("utf-8"))
+
+
+# --- Pages ------------------------------------------------------------------------------------------
 
 _HEAD = re.compile(r"\A---\r?\n(.*?)^---[ \t]*\r?\n?", re.DOTALL | re.MULTILINE)
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def page(fields: Mapping[str, Any], parts: Iterable[str]) -> str:
+    """A page: its head, and the parts below it that say something, in Markdown.
+
+    Example:
+        >>> print(page({"id": "a"}, ["# A", "", "Text."]), end="")
+        ---
+        id: a
+        ---
+        <BLANKLINE>
+        # A
+        <BLANKLINE>
+        Text.
+    """
+    return f"{front_matter(fields)}\n" + "\n\n".join(filter(None, parts)) + "\n"
 
 
 def front_matter(fields: Mapping[str, Any]) -> str:
@@ -91,7 +128,7 @@ def parse(text: str) -> tuple[dict[str, Any], str]:
     if found is None:
         raise ValueError("found no front matter, expected YAML between two '---' lines")
     try:
-        fields = yaml.load(found[1], Loader=_Loader)  # noqa: S506 - a safe loader
+        fields = load(found[1])
     except yaml.YAMLError as error:
         raise ValueError(f"found front matter that is no YAML: {error}") from error
     if not isinstance(fields, dict):

@@ -7,14 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-import yaml
+from loki.base import codec
+from loki.base.yaml_text import load_file
 
 UNKNOWN = "unknown"
 """Stands for every kind that the file does not have."""
-
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,28 +20,17 @@ class Advice:
     """What is known of a kind of failure, or of what made loki ask.
 
     Attributes:
-        cause: what usually lies behind it, in a phrase; causes: more closely, most frequent first.
         steps: what to do by hand, in order; they may hold placeholders.
         decide: the question that only a person can answer, a clause.
+        cause: what usually lies behind it, in a phrase; causes: more closely, most frequent first.
         instead: a simpler way round.
     """
 
-    cause: str
-    causes: tuple[str, ...]
     steps: tuple[str, ...]
     decide: str
-    instead: str
-
-    @classmethod
-    def of(cls, entry: Mapping[str, Any]) -> Advice:
-        """An entry of the file."""
-        return cls(
-            entry.get("cause", ""),
-            tuple(entry.get("causes", ())),
-            tuple(entry["steps"]),
-            entry["decide"],
-            entry.get("instead", ""),
-        )
+    cause: str = ""
+    causes: tuple[str, ...] = ()
+    instead: str = ""
 
     def to_do(self, known: Mapping[str, str]) -> list[str]:
         """The steps that can be told of what is known: place, file, test, name, command."""
@@ -68,30 +55,25 @@ class Cause:
     same: frozenset[str] = frozenset()
 
 
-@cache
-def kinds() -> Mapping[str, Advice]:
-    """Advice by kind of failure."""
-    return {kind: Advice.of(entry) for kind, entry in _file()["kinds"].items()}
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """All that the file says.
+
+    Attributes:
+        kinds: advice by kind of failure.
+        triggers: by what made loki ask, where the kind of failure says nothing.
+        causes: the more precise causes, first match first.
+    """
+
+    kinds: Mapping[str, Advice]
+    triggers: Mapping[str, Advice]
+    causes: tuple[Cause, ...]
 
 
 @cache
-def triggers() -> Mapping[str, Advice]:
-    """Advice by what made loki ask, where the kind of failure says nothing."""
-    return {name: Advice.of(entry) for name, entry in _file()["triggers"].items()}
-
-
-@cache
-def causes() -> tuple[Cause, ...]:
-    """The more precise causes, first match first."""
-    return tuple(
-        Cause(
-            entry["kind"],
-            entry["cause"],
-            frozenset(entry.get("extensions", ())),
-            frozenset(entry.get("same", ())),
-        )
-        for entry in _file()["causes"]
-    )
+def contents() -> Contents:
+    """What the file says, read once."""
+    return codec.parse(Contents, load_file(Path(__file__).parent / "advice.yml"))
 
 
 def of(*names: str) -> Advice:
@@ -106,7 +88,7 @@ def of(*names: str) -> Advice:
         >>> of("", "same_failure").decide
         'whether the task is right as it stands'
     """
-    known = {**triggers(), **kinds()}
+    known = {**contents().triggers, **contents().kinds}
     return next((known[name] for name in names if name in known), known[UNKNOWN])
 
 
@@ -122,7 +104,7 @@ def cause_of(kind: str, extension: str | None, shared: Mapping[str, str]) -> str
         >>> cause_of("type-error", "ts", {})
         'Type system constraints'
     """
-    for one in causes():
+    for one in contents().causes:
         fits = not one.extensions or extension in one.extensions
         if one.kind == kind and fits and one.same <= shared.keys():
             return fill(one.cause, shared) or of(kind).cause
@@ -140,10 +122,3 @@ def fill(template: str, known: Mapping[str, str]) -> str | None:
     if not all(known.get(name) for name in names):
         return None
     return template.format_map(known)
-
-
-@cache
-def _file() -> Mapping[str, Any]:
-    text = (Path(__file__).parent / "advice.yml").read_text("utf-8")
-    data: Mapping[str, Any] = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
-    return data

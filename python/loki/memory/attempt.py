@@ -18,14 +18,10 @@ import yaml
 from loki.base import codec
 from loki.base.codec import Positive, kept
 from loki.base.markup import fence, inline
-from loki.base.yaml_text import dump, front_matter
+from loki.base.yaml_text import dump, load, page
 from loki.memory.quote import one_line
 from loki.memory.store import Store
 from loki.recognition.failure import Failure
-
-# --- One pass of the loop over a task, as it is kept --------------------------------------------------
-
-# --- One pass of the loop over a task, as it is kept --------------------------------------------------
 
 logger = logging.getLogger("loki")
 
@@ -352,10 +348,10 @@ class History:
     def write_page(self, *, status: str, title: str, updated_at: str) -> None:
         """Render ``attempts-<task_id>.md`` anew."""
         attempts = self.attempts()
-        page = render_page(
+        text = render_page(
             self._task_id, attempts, status=status, title=title, updated_at=updated_at
         )
-        self._store.put(f"tasks/{self._task_id}/attempts-{self._task_id}.md", page)
+        self._store.put(f"tasks/{self._task_id}/attempts-{self._task_id}.md", text)
 
 
 def read_attempts(records: Iterable[Mapping[str, Any]], log: str = "log") -> list[Attempt]:
@@ -395,38 +391,35 @@ def render_page(
 
     `read_page` reads it back.
     """
-    head = front_matter(
-        {
-            "entity_name": f"session.current.attempts.{task_id}",
-            "namespace": "session.current",
-            "category": "attempts",
-            "task_id": task_id,
-            "total_attempts": len(attempts),
-            "final_status": status,
-            "created_at": attempts[0].timestamp if attempts else updated_at,
-            "updated_at": updated_at,
-            "tags": ["attempts", "closed-loop"],
-        }
-    )
-    body = dump({"attempts": [page_row(attempt) for attempt in attempts]})
-    block = fence(body.rstrip("\n"), "yaml")
-    return f"{head}\n# {inline(title)}\n\n## Attempt history\n\n{block}\n"
+    fields = {
+        "entity_name": f"session.current.attempts.{task_id}",
+        "namespace": "session.current",
+        "category": "attempts",
+        "task_id": task_id,
+        "total_attempts": len(attempts),
+        "final_status": status,
+        "created_at": attempts[0].timestamp if attempts else updated_at,
+        "updated_at": updated_at,
+        "tags": ["attempts", "closed-loop"],
+    }
+    rows = dump({"attempts": [page_row(attempt) for attempt in attempts]})
+    block = fence(rows.rstrip("\n"), "yaml")
+    return page(fields, [f"# {inline(title)}", f"## Attempt history\n\n{block}"])
 
 
-def read_page(page: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def read_page(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """(front matter, attempts) of a page that `render_page` wrote.
 
     Raises:
         ValueError: it is no such page.
     """
     parts = re.fullmatch(
-        r"---\n(.*?\n)---\n.*?^(`{3,})yaml\n(.*)^\2\n", page, re.DOTALL | re.MULTILINE
+        r"---\n(.*?\n)---\n.*?^(`{3,})yaml\n(.*)^\2\n", text, re.DOTALL | re.MULTILINE
     )
     if parts is None:
         raise ValueError("not a page of attempts: expected front matter and a block of YAML")
     try:
-        head = yaml.load(parts[1], Loader=yaml.CSafeLoader)
-        return head, yaml.load(parts[3], Loader=yaml.CSafeLoader)["attempts"]
+        return load(parts[1]), load(parts[3])["attempts"]
     except (yaml.YAMLError, KeyError, TypeError) as error:
         raise ValueError(f"not a page of attempts: {error}") from error
 
@@ -437,47 +430,25 @@ def page_row(attempt: Attempt) -> dict[str, Any]:
     The document's nine fields always; of the others those that say something, but neither what the
     tools printed nor the failure's own fields, which the log has.
     """
-    row: dict[str, Any] = {
-        "attempt": attempt.attempt,
-        "timestamp": attempt.timestamp,
-        "action": attempt.action,
-        "result": attempt.result,
-        "error": attempt.error,
-        "pattern_matched": attempt.pattern_matched,
-        "strategy_used": attempt.strategy_used,
-        "duration_ms": attempt.duration_ms,
-        "files_modified": list(attempt.files_modified),
-    }
-    checks = [
-        {
-            "name": check.name,
-            "passed": check.passed,
-            "exit_code": check.exit_code,
-            "duration_ms": check.duration_ms,
-        }
-        for check in attempt.checks
-    ]
-    commands = [{k: c.get(k) for k in ("command", "exit_code")} for c in attempt.commands]
-    other = {
-        "execution": attempt.execution if attempt.execution > 1 else None,
-        "phase": attempt.phase,
-        "infrastructure": attempt.infrastructure,
-        "signature": attempt.signature,
-        "fingerprint": attempt.fingerprint,
-        "recognizer_version": attempt.recognizer_version,
-        "confidence": attempt.confidence,
-        "decision": attempt.decision,
-        "checks": checks,
-        "validation": attempt.validation,
-        "regression": attempt.regression,
-        "commands": commands,
-        "agent": attempt.agent,
-        "agent_confidence": attempt.agent_confidence,
-        "model": attempt.model,
-        "tokens": attempt.tokens,
-        "cost": attempt.cost,
-        "delay_ms": attempt.delay_ms,
-        "branch": attempt.branch,
-        "commit": attempt.commit,
-    }
-    return {**row, **{name: value for name, value in other.items() if value}}
+    known = attempt.to_dict()
+    known["execution"] = attempt.execution if attempt.execution > 1 else None
+    known["checks"] = [_of(check, _CHECK_SHOWN) for check in known["checks"]]
+    known["commands"] = [_of(command, ("command", "exit_code")) for command in attempt.commands]
+    others = {name: value for name, value in _of(known, _SHOWN).items() if value}
+    return {**_of(known, _ALWAYS_SHOWN), **others}
+
+
+_ALWAYS_SHOWN = (
+    "attempt", "timestamp", "action", "result", "error", "pattern_matched", "strategy_used",
+    "duration_ms", "files_modified",
+)  # fmt: skip
+_SHOWN = (
+    "execution", "phase", "infrastructure", "signature", "fingerprint", "recognizer_version",
+    "confidence", "decision", "checks", "validation", "regression", "commands", "agent",
+    "agent_confidence", "model", "tokens", "cost", "delay_ms", "branch", "commit",
+)  # fmt: skip
+_CHECK_SHOWN = ("name", "passed", "exit_code", "duration_ms")
+
+
+def _of(data: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {name: data.get(name) for name in names}

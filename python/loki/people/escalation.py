@@ -23,10 +23,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from loki.base.markup import bullets, code, cut, fence, inline, numbered, quotation
 from loki.base.time import Clock, isoformat
+from loki.base.yaml_text import load_file
 from loki.memory import advice
 from loki.memory.attempt import Attempt
 from loki.memory.dead_letter import error_chain, known_of
@@ -66,8 +65,6 @@ MOST_TEXT = 20_000
 
 MOST_SENTENCE = 400
 """Characters of a sentence that are looked at; chosen, so that no text takes long."""
-
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,8 +304,7 @@ def _sentence(text: str, named: Mapping[str, str]) -> re.Pattern[str]:
 
 @cache
 def _knowledge() -> Mapping[str, Knowledge]:
-    text = (Path(__file__).parent / "escalation-triggers.yml").read_text("utf-8")
-    data = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
+    data = load_file(Path(__file__).parent / "escalation-triggers.yml")
     return {name: Knowledge.of(entry) for name, entry in data.items()}
 
 

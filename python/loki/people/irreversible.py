@@ -10,15 +10,15 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
-import yaml
+from loki.base import codec
+from loki.base.yaml_text import load_file
 
 FILE = Path(__file__).with_suffix(".yml")
 
@@ -27,8 +27,6 @@ DEEPEST = 4
 
 LONGEST = 10_000
 """Words of a command that are looked at; chosen, not measured."""
-
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,19 +96,7 @@ class _File:
 
 @cache
 def _file() -> _File:
-    data = yaml.load(FILE.read_text("utf-8"), Loader=_Loader)  # noqa: S506 - a safe one, in C
-    return _File(
-        tuple(_operation(entry) for entry in data["operations"]),
-        tuple(data["wrappers"]),
-        tuple(map(tuple, data["runners"])),
-        tuple(data["shells"]),
-        tuple(data["interpreters"]),
-    )
-
-
-def _operation(entry: Mapping[str, Any]) -> Operation:
-    lists = {k: tuple(map(str, v)) for k, v in entry.items() if isinstance(v, list)}
-    return Operation(**{**entry, **lists})
+    return codec.parse(_File, load_file(FILE))
 
 
 def _programs(words: list[str], depth: int) -> Iterator[tuple[str, list[str]]]:

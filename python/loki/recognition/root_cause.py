@@ -28,7 +28,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loki.recognition.pattern import MEDIUM, Match
 from loki.recognition.signature import normalize
@@ -487,10 +487,9 @@ def evidence(failure: Failure) -> list[tuple[Hashable, ...]]:
 def _knowledge() -> tuple[
     tuple[tuple[str, re.Pattern[str], str], ...], tuple[re.Pattern[str], ...]
 ]:
-    import yaml
+    from loki.base.yaml_text import load_file  # YAML is much to load
 
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    data = yaml.load(FILE.read_text("utf-8"), Loader=loader)  # noqa: S506 - a safe loader
+    data = load_file(FILE)
     said = tuple(
         (one["cause"], re.compile(one["regex"]), one.get("in", "")) for one in data["said"]
     )

@@ -19,10 +19,10 @@ def placeholders(template: str) -> set[str]:
 
 def test_every_kind_has_advice() -> None:
     known = {pattern.kind for pattern in PatternSet.default().patterns.values()}
-    assert known | {advice.UNKNOWN} == set(advice.kinds())
+    assert known | {advice.UNKNOWN} == set(advice.contents().kinds)
 
 
-@pytest.mark.parametrize("name", sorted({**advice.kinds(), **advice.triggers()}))
+@pytest.mark.parametrize("name", sorted({**advice.contents().kinds, **advice.contents().triggers}))
 def test_something_can_be_done_and_decided_whatever_is_known(name: str) -> None:
     told = advice.of(name)
     assert told.to_do({"command": "the failing check"})
@@ -33,7 +33,7 @@ def test_something_can_be_done_and_decided_whatever_is_known(name: str) -> None:
     assert not set.union(*map(placeholders, told.steps)) - STEP
 
 
-@pytest.mark.parametrize("kind", sorted(advice.kinds()))
+@pytest.mark.parametrize("kind", sorted(advice.contents().kinds))
 def test_advice_can_be_given(kind: str) -> None:
     told = advice.of(kind)
     assert not placeholders(told.cause + told.instead)
@@ -42,14 +42,17 @@ def test_advice_can_be_given(kind: str) -> None:
 
 
 def test_the_most_telling_name_counts() -> None:
-    assert advice.of("lint-error-eslint", "lint-error", "stopped") == advice.kinds()["lint-error"]
-    assert advice.of("", "no-such-kind", "stopped") == advice.triggers()["stopped"]
-    assert advice.of("no-such-kind") == advice.of() == advice.kinds()[advice.UNKNOWN]
+    assert (
+        advice.of("lint-error-eslint", "lint-error", "stopped")
+        == advice.contents().kinds["lint-error"]
+    )
+    assert advice.of("", "no-such-kind", "stopped") == advice.contents().triggers["stopped"]
+    assert advice.of("no-such-kind") == advice.of() == advice.contents().kinds[advice.UNKNOWN]
 
 
 def test_precise_causes_ask_for_what_they_say() -> None:
-    for cause in advice.causes():
-        assert cause.kind in advice.kinds()
+    for cause in advice.contents().causes:
+        assert cause.kind in advice.contents().kinds
         assert cause.same <= SAME
         assert placeholders(cause.cause) <= cause.same
 

@@ -162,7 +162,7 @@ def test_all_of_them_at_once_come_in_the_order_of_the_specification() -> None:
 
 
 def test_every_trigger_has_advice() -> None:
-    assert set(NAMES) <= advice.triggers().keys()
+    assert set(NAMES) <= advice.contents().triggers.keys()
 
 
 LOSES = [
