@@ -19,9 +19,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import yaml
-
 from loki import _core
+from loki.base import codec
+from loki.base.yaml_text import load_file
 
 # --- What a message says in its author's own words, sentence by sentence ------------------------------
 
@@ -63,8 +63,7 @@ def prose_of(message: str) -> str:
         >>> prose_of('I ran `make test`, it "passed"')
         'I ran            , it         '
     """
-    kept = "".join(_without_blocks(message.split("\n")))
-    kept = _without_inline_code(kept)
+    kept = _without_inline_code("\n".join(_without_blocks(message.split("\n"))))
     for quote in _QUOTES:
         kept = quote.sub(lambda found: _blank(found[0]), kept)
     return kept
@@ -85,20 +84,15 @@ def sentences(message: str) -> list[Sentence]:
         for stop in [*(one.end() for one in _END.finditer(joined)), len(joined)]:
             part = joined[at:stop]
             blank = len(part) - len(part.lstrip())
-            if part.strip():
-                sentence = part.strip()
+            if sentence := part.strip():
                 start = begin + at + blank
                 found.append(Sentence(start, start + len(sentence), sentence))
             at = stop
     return found
 
 
-def folded_prose(message: str) -> str:
-    """The whole message as rules see it: in lower case, with plain apostrophes and blanks."""
-    return _lower(message)
-
-
 def _lower(text: str) -> str:
+    """A text as rules see it: in lower case, with plain apostrophes and blanks."""
     # Characters that have no lower case of one character stay: positions must.
     lower = text.lower()
     if len(lower) != len(text):
@@ -107,33 +101,31 @@ def _lower(text: str) -> str:
 
 
 def _without_blocks(lines: list[str]) -> Iterable[str]:
-    """Each line, blank where it is code or quoted; with its line end."""
+    """Each line, blank where it is code or quoted."""
     fence = ""
     is_code = in_list = False
     after_blank = True
-    last = len(lines) - 1
-    for number, line in enumerate(lines):
-        end = "" if number == last else "\n"
+    for line in lines:
         opened = _FENCE.match(line)
         if fence:
             if opened and opened[1].startswith(fence) and not opened[2].strip():
                 fence = ""
-            yield " " * len(line) + end
+            yield " " * len(line)
             continue
         if opened and not (opened[1][0] == "`" and "`" in opened[2]):
             fence, is_code = opened[1], False
-            yield " " * len(line) + end
+            yield " " * len(line)
             continue
         if not line.strip():
             after_blank = True
-            yield " " * len(line) + end
+            yield " " * len(line)
             continue
         indented = line.startswith(("    ", "\t"))
         is_code = indented and not in_list and (is_code or after_blank)
         in_list = bool(_ITEM.match(line)) or (in_list and (indented or line.startswith(" ")))
         after_blank = False
         hidden = is_code or line.lstrip().startswith(">") or _TO_DO.match(line)
-        yield (" " * len(line) if hidden else line) + end
+        yield " " * len(line) if hidden else line
 
 
 def _without_inline_code(text: str) -> str:
@@ -196,8 +188,6 @@ CLOSING = "closing"
 """The context by which a message ends, or goes on to something else."""
 
 FILE = Path(__file__).with_suffix(".yml")
-
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,9 +252,10 @@ class Rules:
         entries = [*definition["rationalizations"], *definition["red_flags"]]
         contexts, claims = definition["contexts"], definition["claims"]
         twelve = len(definition["rationalizations"])
+        families = [RATIONALIZATION] * twelve + [entry["id"] for entry in definition["red_flags"]]
         rules = [
-            _rule(entry, RATIONALIZATION if index < twelve else entry["id"])
-            for index, entry in enumerate(entries)
+            codec.parse(Rule, {**entry, "family": family})
+            for entry, family in zip(entries, families, strict=True)
         ]
         self.rules: Mapping[str, Rule] = MappingProxyType({rule.id: rule for rule in rules})
         self._claims = {claim["id"]: frozenset(claim["unless"]) for claim in claims}
@@ -322,7 +313,7 @@ class Rules:
         first = len(self.rules)
         return {
             self._names[first + index]
-            for index, _, _, _ in self._message.match(folded_prose(message), "")
+            for index, _, _, _ in self._message.match(_lower(message), "")
         }
 
 
@@ -345,22 +336,7 @@ def scan_message(message: str) -> list[Finding]:
 @cache
 def rules() -> Rules:
     """The built-in rules."""
-    return Rules(yaml.load(FILE.read_text("utf-8"), Loader=_Loader))  # noqa: S506 - a safe loader
-
-
-def _rule(entry: Mapping[str, Any], family: str) -> Rule:
-    return Rule(
-        entry["id"],
-        family,
-        entry["name"],
-        entry["why"],
-        entry["action"],
-        frozenset(entry.get("unless", ())),
-        frozenset(entry.get("unless_near", ())),
-        frozenset(entry.get("unless_message", ())),
-        tuple(entry["examples"]),
-        tuple(entry["counter_examples"]),
-    )
+    return Rules(load_file(FILE))
 
 
 _UNLESS = ("unless", "unless_near", "unless_message")

@@ -19,15 +19,13 @@ from functools import cache, lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-import yaml
-
 from loki.base import glob
+from loki.base.yaml_text import load_file
 
 # ------------------------------------------------------------------------------------------------------
 # What the path of a file says of it: in what kind of place it stands, and whether a task is about
 # it.
 
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _FILE = Path(__file__).with_name("path-kinds.yml")
 _TEST_AFFIX = re.compile(r"^tests?[_.-]|[_.-](?:tests?|spec)$|(?<=[a-z0-9])(?:Tests?|Spec)$")
 
@@ -43,7 +41,7 @@ class PathKind:
 
 @cache
 def _data() -> dict[str, Any]:
-    data: dict[str, Any] = yaml.load(_FILE.read_text("utf-8"), Loader=_Loader)  # noqa: S506
+    data: dict[str, Any] = load_file(_FILE)
     return data
 
 
@@ -149,8 +147,7 @@ _SUFFIX = re.compile(
 @cache
 def known() -> dict[str, Any]:
     """What ``drift.yml`` says."""
-    text = Path(__file__).with_name("drift.yml").read_text("utf-8")
-    data: dict[str, Any] = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
+    data: dict[str, Any] = load_file(Path(__file__).with_name("drift.yml"))
     data["stop"] = frozenset(data["stop"].split())
     data["synonyms"] = [frozenset(map(stem, group.split())) for group in data["synonyms"]]
     for name in ("manifest", "small_companion", "generated", "weighty"):
@@ -215,31 +212,10 @@ def path_words(path: str) -> frozenset[str]:
 GENERIC = frozenset(
     {
         *("index", "main", "app", "utils", "util", "helpers", "helper", "common", "types", "type"),
-        *(
-            "models",
-            "model",
-            "views",
-            "view",
-            "base",
-            "core",
-            "lib",
-            "mod",
-            "test",
-            "tests",
-            "init",
-        ),
-        *(
-            "config",
-            "settings",
-            "constants",
-            "errors",
-            "setup",
-            "data",
-            "conftest",
-            "README",
-            "src",
-        ),
-        *("client", "server", "api", "manager", "handler", "service", "routes", "schema", "state"),
+        *("models", "model", "views", "view", "base", "core", "lib", "mod", "test", "tests"),
+        *("init", "config", "settings", "constants", "errors", "setup", "data", "conftest"),
+        *("README", "src", "client", "server", "api", "manager", "handler", "service", "routes"),
+        *("schema", "state"),
     }
 )
 """Names of files that say nothing of what they are about."""
@@ -405,6 +381,7 @@ class Relation:
         self._meant = self._asked | synonyms(self._asked)
         self._missing = modules_in(goal.failure)
         self._named = set(goal.named)
+        self._stems = {stem_of(path) for path in self._named} - GENERIC
         self._near = _within(goal.named, goal.imports)
         self.companions = {p for p, one in self.touched.items() if self._is_companion(one)}
         self.about = {p for p, one in self.touched.items() if self._is_about(one)}
@@ -425,9 +402,7 @@ class Relation:
         near = [*(self.about - self.companions), *self._named, *self._scope_files()]
         if path in self._near or any(path in self.goal.imports.get(p, ()) for p in self.about):
             return 1
-        beside = 1
-        if is_test(Touched(path)):  # tests of everything may stand in one folder
-            beside = 2
+        beside = 2 if is_test(Touched(path)) else 1  # tests of everything may stand in one folder
         return min((max(beside, 1 + _steps(path, other)) for other in near), default=3)
 
     def weight(self, path: str) -> int:
@@ -453,7 +428,7 @@ class Relation:
             return any(in_scope(path, goal.scope) for path in paths) or self._tests_scope(one)
         if paths & (self._named | self._near) or any(self._is_said(path) for path in paths):
             return True
-        if any(stem_of(path) in self._stems() for path in paths):
+        if any(stem_of(path) in self._stems for path in paths):
             return True
         if any(is_module(path, module) for path in paths for module in self._missing):
             return True
@@ -489,9 +464,6 @@ class Relation:
             and re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", said) is not None
         )
 
-    def _stems(self) -> set[str]:
-        return {stem_of(path) for path in self._named} - GENERIC
-
     def _is_companion(self, one: Touched) -> bool:
         name, rules = one.path.rpartition("/")[2], known()
         if path_kinds()["companions"].search(name) or "lock" in kinds_of_path(one.path):
@@ -521,16 +493,13 @@ class Relation:
             self.about |= new
 
     def _are_tied(self, one: Touched, other: Touched) -> bool:
-        if one.path in self.goal.imports.get(other.path, ()):
+        imports = self.goal.imports
+        if one.path in imports.get(other.path, ()) or other.path in imports.get(one.path, ()):
             return True
-        if other.path in self.goal.imports.get(one.path, ()):
+        own, its = stem_of(one.path), stem_of(other.path)
+        if own not in GENERIC and (own == its or own in other.imports):
             return True
-        stems = stem_of(one.path), stem_of(other.path)
-        if stems[0] == stems[1] and stems[0] not in GENERIC:
-            return True
-        if stems[0] not in GENERIC and stems[0] in other.imports:
-            return True
-        if stems[1] not in GENERIC and stems[1] in one.imports:
+        if its not in GENERIC and its in one.imports:
             return True
         shared = (one.words & other.defines) | (one.defines & other.words)
         return any(is_telling(word) for word in shared)

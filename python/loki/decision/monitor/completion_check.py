@@ -21,8 +21,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from loki.base.yaml_text import load_file
 from loki.decision.honesty import prose_of, rules, sentences
 from loki.decision.monitor.check_evidence import bearing
 from loki.decision.monitor.monitor_state import Evidence, MonitorState, RunningCall
@@ -30,7 +29,6 @@ from loki.memory.quote import one_line, quoted
 
 # --- What a message claims of checks and tests: in plain words, of now, without any reserve. Pure -----
 
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 FILE = Path(__file__).with_name("success-claim.yml")
 
 ABOUT_TESTS = frozenset({"tests-pass", "tests-ran"})
@@ -167,7 +165,7 @@ def _says(what: str, text: str) -> bool:
 @cache
 def _forms() -> Mapping[str, re.Pattern[str]]:
     """What the file says, read once."""
-    said: Mapping[str, Any] = yaml.load(FILE.read_text("utf-8"), Loader=_Loader)  # noqa: S506
+    said: Mapping[str, Any] = load_file(FILE)
     return {
         name: re.compile("|".join(forms), re.IGNORECASE)
         for name, forms in said.items()

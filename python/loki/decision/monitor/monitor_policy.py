@@ -84,6 +84,8 @@ from loki.decision.monitor.tool_command import Effect
 from loki.memory.sign import Seen
 from loki.recognition.failure import Failure
 
+DEFAULT_RULES = MonitorRules()
+
 MOST_TRIED = 5
 """Changes since the last failure that are named as what was tried, the newest. Chosen."""
 
@@ -94,7 +96,7 @@ MOST_MADE = 64
 """Changes that are remembered, the newest. Chosen, not measured."""
 
 
-def step(state: MonitorState, event: MonitorEvent, rules: MonitorRules | None = None) -> Step:
+def step(state: MonitorState, event: MonitorEvent, rules: MonitorRules = DEFAULT_RULES) -> Step:
     """The state after an event, and what is to be done.
 
     Args:
@@ -115,8 +117,7 @@ def step(state: MonitorState, event: MonitorEvent, rules: MonitorRules | None = 
         ...             print(reaction.kind, reaction.reason, reaction.count)
         nudge repeat 3
     """
-    known_rules = rules or MonitorRules()
-    return TABLE[type(event)](state, event, known_rules)
+    return TABLE[type(event)](state, event, rules)
 
 
 def _passed(state: MonitorState, event: Passed, rules: MonitorRules) -> Step:
@@ -243,9 +244,7 @@ def _helped(state: MonitorState, _event: FailuresReset, _rules: MonitorRules) ->
 
 
 def _ended(state: MonitorState, event: Ended, _rules: MonitorRules) -> Step:
-    from loki.decision.monitor.completion_check import (
-        objection,  # what claims look like is a table of its own
-    )
+    from loki.decision.monitor.completion_check import objection  # hooks load it at ends alone
 
     state, text = objection(state, event.message, event.turn, event.running)
     return state, Reaction("refuse", text, "claim", None, 1) if text else NOTHING

@@ -1,12 +1,7 @@
-"""What an agent does again, to the letter: a call, an answer, a change, an output, an error. Pure.
-
-A test that was red before an agent began is often not its task; ``docs/design/monitor.md`` says why.
+"""What an agent does again: a call, an answer, a change, an output, an error, a failure. Pure.
 
 Each rule takes the state and gives the state after it, with what is to be said; the table of all of them is
-`loki.decision.monitor.monitor_policy`. What a failure is that comes back after changes:
-`loki.decision.monitor.repeated_action`.
-
-The table of all that a monitor says: `loki.decision.monitor.monitor_policy`.
+`loki.decision.monitor.monitor_policy`. ``docs/design/monitor.md`` says why they are so.
 """
 
 from __future__ import annotations
@@ -14,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from loki.decision.monitor.monitor_state import (
     FIRST,
@@ -39,7 +35,7 @@ from loki.recognition.failure import Failure
 from loki.recognition.signature import normalize
 from loki.recognition.similarity import same_failure
 
-# --- What an agent reads of what is said to it: a failure that came back, a call made again -----------
+# --- What an agent reads ------------------------------------------------------------------------------
 
 _OFTEN = 2
 """Times more than the first that something is named after which the words are plain. Chosen."""
@@ -171,9 +167,7 @@ def _th(count: int) -> str:
     return f"{count}{ending}"
 
 
-# ------------------------------------------------------------------------------------------------------
-# Whether a failure may come of a change, or of waiting, and whether a check shows that it is
-# gone. Pure.
+# --- Whether a failure may come of a change, and whether it is gone -----------------------------------
 
 NOT_YOURS = (
     "It was there before your first change, and none of your changes is in a file that it names. If it "
@@ -280,8 +274,7 @@ def _about(failure: Failure) -> frozenset[str]:
     return frozenset({*failure.tests, *files, *([failure.path] if failure.path else [])})
 
 
-# ------------------------------------------------------------------------------------------------------
-# What an agent does again, to the letter: a call, an answer, a change, an output, an error. Pure.
+# --- What an agent does again, to the letter ----------------------------------------------------------
 
 MOST_AGAIN = 96
 """Calls, outputs and errors that are remembered for coming again, the newest. Chosen, not measured."""
@@ -322,13 +315,13 @@ def without_expired(state: MonitorState, is_over: Callable[[Repetition], bool]) 
 
 def with_age(state: MonitorState) -> MonitorState:
     """The state after a call that was taken: what was not is forgotten after a few of those."""
-    if not any(one.key.startswith("unfit:") for one in state.again):
-        return state
-    aging = (
-        one._replace(at=one.at - 1) if one.key.startswith("unfit:") else one for one in state.again
-    )
-    again = tuple(one for one in aging if one.at > 0 or not one.key.startswith("unfit:"))
-    return replace(state, again=again)
+    again = []
+    for one in state.again:
+        if not one.key.startswith("unfit:"):
+            again.append(one)
+        elif one.at > 1:
+            again.append(one._replace(at=one.at - 1))
+    return state if tuple(again) == state.again else replace(state, again=tuple(again))
 
 
 def repetition_key(call: Known) -> str:
@@ -337,13 +330,27 @@ def repetition_key(call: Known) -> str:
 
 
 def count_occurrence(
-    state: MonitorState, key: str, said: str, at: int, *, goes_on: bool
+    state: MonitorState, key: str, said: str = "", at: int = 0, *, is_anew: bool = False
 ) -> tuple[MonitorState, int]:
-    """The state after something came, and how often it has; goes_on: it is what came before."""
-    before = next((one for one in state.again if one.key == key), None)
-    count = before.times + 1 if before is not None and goes_on else 1
+    """The state after something came, and how often it has with the same result; is_anew: the first time."""
+    before = None if is_anew else _before(state, key, said)
+    count = before.times + 1 if before is not None else 1
     others = (one for one in state.again if one.key != key)
     return replace(state, again=(*others, Repetition(key, said, at, count))[-MOST_AGAIN:]), count
+
+
+def _nudged(
+    counted: tuple[MonitorState, int],
+    least: int,
+    text: Callable[[int], str],
+    reason: str,
+    failure: Failure | None = None,
+) -> Step:
+    """A nudge where something came as often as that, with what it says of the number."""
+    state, count = counted
+    if count < least:
+        return state, NOTHING
+    return state, Reaction("nudge", text(count), reason, failure, count)
 
 
 def _before(state: MonitorState, key: str, said: str) -> Repetition | None:
@@ -362,8 +369,8 @@ def same_call(
             return state, NOTHING
         state, learnt = _learnt(state, is_new=before is None)
         at += learnt
-    goes_on = before is not None and before.at == at
-    state, count = count_occurrence(state, key, said, at, goes_on=goes_on)
+    is_anew = before is not None and before.at != at
+    state, count = count_occurrence(state, key, said, at, is_anew=is_anew)
     if failure is None:
         least = BLIND if call.effect is Effect.OTHER else SAME_ANSWER
     else:
@@ -380,31 +387,25 @@ def _learnt(state: MonitorState, *, is_new: bool) -> tuple[MonitorState, int]:
     before = next((one.times for one in state.again if one.key == "learnt"), 0)
     if not is_new:
         return state, before
-    return count_occurrence(state, "learnt", "", 0, goes_on=True)
+    return count_occurrence(state, "learnt")
 
 
 def on_refused_input(state: MonitorState, call: Known, failure: Failure) -> Step:
     """What a tool did not take: whatever was given, it is the reason that comes back, to the letter."""
     key = f"unfit:{call.tool}:{failure.message[:300]}"
-    state, count = count_occurrence(state, key, "", UNFIT_NEAR, goes_on=True)
-    if count < UNFIT + call.talks:
-        return state, NOTHING
-    text = call_text(call, failure, count, stops=False)
-    return state, Reaction("nudge", text, "same-call", failure, count)
+    counted = count_occurrence(state, key, at=UNFIT_NEAR)
+    text = partial(call_text, call, failure, stops=False)
+    return _nudged(counted, UNFIT + call.talks, text, "same-call", failure)
 
 
 def same_change(state: MonitorState, call: Known) -> Step:
     """The very same change of a file, made again; what is committed begins anew."""
     if ("git", "commit") in {program[:2] for program in call.programs}:
-        return without_expired(
-            state, lambda one: one.key.startswith("edit:")
-        ), NOTHING  # it is kept
+        return without_expired(state, lambda one: one.key.startswith("edit:")), NOTHING
     if call.is_prose or not call.path or call.takes_back or (call.command and not call.edits):
         return state, NOTHING
-    state, count = count_occurrence(state, f"edit:{call.key}", "", 0, goes_on=True)
-    if count < SAME_CHANGE:
-        return state, NOTHING
-    return state, Reaction("nudge", change_text(call, count), "same-change", None, count)
+    counted = count_occurrence(state, f"edit:{call.key}")
+    return _nudged(counted, SAME_CHANGE, partial(change_text, call), "same-change")
 
 
 def is_due(times: int) -> bool:
@@ -429,9 +430,7 @@ def same_output(state: MonitorState, event: Passed | Failed, failure: Failure | 
     strength = attempts_to_fix(state.made, before.at, call, failure) if before else TRIED
     if strength == 0:
         return state, NOTHING
-    state, count = count_occurrence(
-        state, key, outcome.said, state.change, goes_on=before is not None
-    )
+    state, count = count_occurrence(state, key, outcome.said, state.change)
     least = SAME_OUTPUT if failure or outcome.complains else SAME_OUTPUT_QUIET
     least += OWN if strength < TRIED else 0
     if count < least or (least > SAME_OUTPUT and not is_due(count - least)):
@@ -449,17 +448,13 @@ def same_error(state: MonitorState, event: Failed) -> Step:
     ).strip()
     if is_of_project or not line or names_in_failure(failure):
         return state, NOTHING
-    before = _before(state, repetition_key(call), line)
-    state, count = count_occurrence(
-        state, repetition_key(call), line, 0, goes_on=before is not None
-    )
+    state, count = count_occurrence(state, repetition_key(call), line)
     least = SAME_ERROR + (call.effect in {Effect.READ, Effect.WRITE})
     if count < least and not call.command:
-        state, count = count_occurrence(state, f"error:{call.tool}:{line}", "", 0, goes_on=True)
+        state, count = count_occurrence(state, f"error:{call.tool}:{line}")
         least = OFTEN
-    if count < least:
-        return state, NOTHING
-    return state, Reaction("nudge", error_text(call, failure, count), "same-error", failure, count)
+    text = partial(error_text, call, failure)
+    return _nudged((state, count), least, text, "same-error", failure)
 
 
 _UNLOADED = frozenset(
@@ -478,32 +473,25 @@ def on_broken_file(state: MonitorState, call: Known, failure: Failure) -> Step:
     before = _before(state, "broken", file)
     if before is not None and before.at == state.change:
         return state, NOTHING
-    state, count = count_occurrence(state, "broken", file, state.change, goes_on=before is not None)
-    if count < BROKEN:
-        return state, NOTHING
-    return state, Reaction("nudge", broken_text(file, count), "broken", failure, count)
+    counted = count_occurrence(state, "broken", file, state.change)
+    return _nudged(counted, BROKEN, partial(broken_text, file), "broken", failure)
 
 
 def on_printing_command(state: MonitorState, call: Known) -> Step:
     """Commands that only print what their author says: nobody reads it."""
-    state, count = count_occurrence(state, "talk", "", 0, goes_on=True)
-    if count < TALK:
-        return state, NOTHING
-    return state, Reaction("nudge", talk_text(call, count), "same-call", None, count)
+    return _nudged(count_occurrence(state, "talk"), TALK, partial(talk_text, call), "same-call")
 
 
 def same_time_out(state: MonitorState, event: Failed) -> Step:
     """Time was up for the same call."""
     if not event.outcome.timed_out:
         return state, NOTHING
-    call = event.call
-    state, count = count_occurrence(state, f"time:{call.key}", "", 0, goes_on=True)
-    if count < TIME_OUTS:
-        return state, NOTHING
-    return state, Reaction("nudge", time_text(call, count), "time-out", event.failure, count)
+    counted = count_occurrence(state, f"time:{event.call.key}")
+    text = partial(time_text, event.call)
+    return _nudged(counted, TIME_OUTS, text, "time-out", event.failure)
 
 
-# --- Failures that come back after changes: which sighting counts, and what is said to it. Pure -------
+# --- Failures that come back after changes ------------------------------------------------------------
 
 MOST_LOOKS = 16
 """Calls that showed one failure, remembered. Chosen, not measured."""
@@ -527,6 +515,7 @@ def on_old_failure(state: MonitorState, event: Failed) -> MonitorState:
 
 
 def _of_seen(looks: Mapping[str, Inspection], seen: Seen) -> dict[str, Inspection]:
+    """The looks at failures that are still remembered."""
     names = {one.failure.fingerprint for one in seen.sightings}
     return {name: look for name, look in looks.items() if name in names}
 
@@ -543,12 +532,11 @@ def on_recurring_failure(state: MonitorState, event: Failed, rules: MonitorRules
     known = _known(state, failure)
     name = known.failure.fingerprint if known else failure.fingerprint
     look = state.looks.get(name) if known else None
+    is_half = False
     if look is not None and attempts_to_fix(state.made, look.change, event.call, failure) == 1:
-        state, count = count_occurrence(state, f"own:{name}", "", 0, goes_on=True)
-        if count % OWN:
-            looks = {**state.looks, name: _looked(look, event, state.change)}
-            return replace(state, looks=looks), NOTHING
-    if look is not None and _is_news(state, look, event):
+        state, count = count_occurrence(state, f"own:{name}")
+        is_half = count % OWN != 0
+    if look is not None and (is_half or _is_news(state, look, event)):
         looks = {**state.looks, name: _looked(look, event, state.change)}
         return replace(state, looks=looks), NOTHING
     seen, sighting = observe(state.seen, failure, "; ".join(state.tried), "", rules.signs)

@@ -1,7 +1,5 @@
 """A call of an agent's tool: what it does, whether it checks, and which other call it is the same as.
 
-Data in ``tool-call.yml`` says it. Pure and total.
-
 What tools and programs do is data, in ``tool-call.yml``. Pure and total.
 """
 
@@ -23,9 +21,7 @@ from loki.decision.monitor.tool_command import Effect, Simple, knowledge, simple
 from loki.decision.monitor.tool_result import any_repr, any_text
 from loki.memory.quote import one_line
 
-# ------------------------------------------------------------------------------------------------------
-# What a change of a file is, by its text and its file's name: a probe, one of tests, one of the
-# agent's own.
+# --- What a change of a file is, by its text and its file's name --------------------------------------
 
 LONGEST = 200_000
 """Characters of a text that are looked at; chosen, not measured."""
@@ -47,9 +43,10 @@ def is_probe(arguments: Mapping[str, Any], *, inserts: bool = False) -> bool:
         >>> is_probe({"old_string": "x = f()", "new_string": "x = f()\\nprint(x)"})
         True
     """
-    changed = [
-        line for old, new in _changes(arguments, inserts=inserts) for line in _differs(old, new)
-    ]
+    changed = []
+    for old, new in _changes(arguments, inserts=inserts):
+        before, after = old.splitlines(), new.splitlines()
+        changed += [*_more(after, before), *_more(before, after)]
     return bool(changed) and all(map(knowledge().probe.match, _whole(changed)))
 
 
@@ -57,13 +54,8 @@ def _changes(arguments: Mapping[str, Any], *, inserts: bool) -> list[tuple[str, 
     """What a call takes out of a file, and what it puts in; of a file written anew nothing is known."""
     parts = arguments.get("edits")
     if isinstance(parts, (list, tuple)):
-        plain = [part for part in parts[:MOST_EDITS] if isinstance(part, Mapping)]
-        return [
-            pair
-            for part in plain
-            if "edits" not in part
-            for pair in _changes(part, inserts=inserts)
-        ]
+        plain = [p for p in parts[:MOST_EDITS] if isinstance(p, Mapping) and "edits" not in p]
+        return [pair for part in plain for pair in _changes(part, inserts=inserts)]
     old = _text_in(arguments, knowledge().old_arguments)
     new = _text_in(arguments, knowledge().new_arguments)
     if old is None and inserts:
@@ -77,11 +69,6 @@ def _changes(arguments: Mapping[str, Any], *, inserts: bool) -> list[tuple[str, 
     removed = [line[1:] for line in lines if line[:1] == "-"]
     added = [line[1:] for line in lines if line[:1] == "+"]
     return [("\n".join(removed), "\n".join(added))] if lines else []
-
-
-def _differs(old: str, new: str) -> list[str]:
-    before, after = old.splitlines(), new.splitlines()
-    return [*_more(after, before), *_more(before, after)]
 
 
 def _whole(lines: Sequence[str]) -> list[str]:
@@ -103,6 +90,7 @@ def _more(lines: Sequence[str], than: Sequence[str]) -> list[str]:
 
 
 def _text_in(arguments: Mapping[str, Any], names: frozenset[str]) -> str | None:
+    """The first text among arguments that are called so; None: there is none."""
     for name, value in arguments.items():
         if str(name).casefold() in names and isinstance(value, str):
             return value[:LONGEST]
@@ -126,9 +114,7 @@ def is_prose(path: str) -> bool:
     return file.suffix[1:] in knowledge().prose or file.name in knowledge().prose_names
 
 
-# ------------------------------------------------------------------------------------------------------
-# What a call of a tool reaches: the name of a circuit breaker; whether it asks if a server is up.
-# Pure.
+# --- What a call of a tool reaches: the name of a circuit breaker -------------------------------------
 
 _URL = re.compile(r"\bhttps?://[^\s'\"<>|;)]+")
 _NAMED = re.compile(r"^(?:[\w-]+\.)*[\w-]+(?::\d+)?(?:/|$)")
@@ -145,17 +131,14 @@ def breaker(tool: str, arguments: Mapping[str, Any], line: str, commands: Sequen
         line: the command line that it runs, or "".
         commands: of that line.
     """
-    host = _host_of(arguments, line, commands)
+    url = next((value for value in arguments.values() if _is_url(value)), "")
+    host = _host_in(line or url, commands)
     if host:
         return "" if _HERE.match(host) else f"tool/{_safe(host)}"
     if not line:
         return f"tool/{_safe(tool)}"
     program = next((c.program for c in commands if not tool_command.looks(c)), "")
     return f"tool/{_safe(program)}" if program else ""
-
-
-def _host_of(arguments: Mapping[str, Any], line: str, commands: Sequence[Simple]) -> str:
-    return _host_in(line or next((v for v in arguments.values() if _is_url(v)), ""), commands)
 
 
 def _host_in(text: str, commands: Sequence[Simple]) -> str:
@@ -192,9 +175,7 @@ def _safe(name: str) -> str:
     return re.sub(r"[^\w.:-]+", "-", name.encode("utf-8", "replace").decode())[:80]
 
 
-# ------------------------------------------------------------------------------------------------------
-# A call of an agent's tool: what it does, whether it checks, and which other call it is the same
-# as.
+# --- A call: what it does, whether it checks, and which other call it is the same as ------------------
 
 SAID = 200
 """Characters of a call in a line of ours; chosen, not measured."""
@@ -246,9 +227,7 @@ class ToolCall:
     @property
     def line(self) -> str:
         """The command line that it runs, or ""."""
-        if self.command is not None:
-            return self.command
-        return _command_in(self)
+        return _command_in(self) if self.command is None else self.command
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,31 +306,29 @@ def known(call: ToolCall) -> Known:
         return Known(_key(call, ""), one_line(call.name, SAID), tool=call.name, fits=False)
     line = call.line
     effect = call.effect or _effect_by_name(call.name)
-    commands = simple_commands(line, knowledge().words) if line else []
-    takes_back = False
+    commands = simple_commands(line, knowledge()) if line else []
+    checks = [command for command in commands if tool_command.checks(command)]
     if line:
-        checks = [command for command in commands if tool_command.checks(command)]
         effect = call.effect or tool_command.effect_of(commands, is_check=bool(checks))
         takes_back = any(map(tool_command.takes_back, commands))
         tries = effect is Effect.WRITE and (
             any(map(tool_command.tries, commands)) or not any(map(tool_command.changes, commands))
         )
     else:
-        checks = []
         sub = _sub_command(call)
-        if sub is not None:
-            effect = call.effect or (Effect.READ if sub in knowledge().editor_looks else effect)
-        name = sub if sub is not None else _plain_name(call.name)
-        takes_back = name in knowledge().takes_back_tools
-        tries = (
-            effect is Effect.WRITE
-            and not takes_back
-            and not is_probe(call.arguments, inserts=_inserts(call))
-        )
-    parts = _parts(call.name) if effect is Effect.RUN else frozenset()
-    is_harness = bool(parts & knowledge().check_parts)
+        if sub in knowledge().editor_looks:
+            effect = call.effect or Effect.READ
+        takes_back = (
+            _plain_name(call.name) if sub is None else sub
+        ) in knowledge().takes_back_tools
+        inserts = "insert" in (sub or _plain_name(call.name))
+        is_change = effect is Effect.WRITE and not takes_back
+        tries = is_change and not is_probe(call.arguments, inserts=inserts)
+    parts = frozenset(_parts(call.name))
+    is_harness = effect is Effect.RUN and bool(parts & knowledge().check_parts)
     is_check = bool(checks) or (is_harness and not line)
-    path = _path_in(call) or next(filter(None, map(tool_command.edited, commands)), "")
+    path = (_text_in(call.arguments, knowledge().path_arguments) or "")[:1000]
+    path = path or next(filter(None, map(tool_command.edited, commands)), "")
     waits = not is_check and (
         _is_silent(call, line)
         or tool_command.waits(commands, is_up=asks_whether_up(line, commands))
@@ -363,7 +340,8 @@ def known(call: ToolCall) -> Known:
         effect,
         is_check,
         is_harness and is_check,
-        runs_tests=any(map(tool_command.runs_tests, checks)) or (not line and bool(parts & _TESTS)),
+        runs_tests=any(map(tool_command.runs_tests, checks))
+        or (not line and effect is Effect.RUN and bool(parts & _TESTS)),
         is_hidden=any(check.is_hidden for check in checks),
         asks=effect is Effect.READ and any(map(tool_command.asks, commands)),
         waits=waits,
@@ -373,7 +351,7 @@ def known(call: ToolCall) -> Known:
         takes_back=takes_back,
         stashes=any(map(tool_command.stashes, commands)),
         puts_back=any(map(tool_command.puts_back, commands)),
-        is_blind=not line and bool(_parts(call.name) & knowledge().blind_parts),
+        is_blind=not line and bool(parts & knowledge().blind_parts),
         is_scratch=is_scratch(path),
         is_test=is_of_tests(path),
         also_runs=effect is Effect.WRITE and any(map(tool_command.runs, commands)),
@@ -422,11 +400,9 @@ def is_steering(error: BaseException) -> bool:
 
 
 def _effect_by_name(name: str) -> Effect:
-    known_one = _effect_of(name)
-    if known_one is not None:
-        return known_one
     parts = knowledge().parts
-    return next((parts[part] for part in _part_list(name) if part in parts), Effect.OTHER)
+    by_parts = (parts[part] for part in _parts(name) if part in parts)
+    return _effect_of(name) or next(by_parts, Effect.OTHER)
 
 
 def _effect_of(name: str) -> Effect | None:
@@ -435,7 +411,7 @@ def _effect_of(name: str) -> Effect | None:
     return tools.get(name.casefold(), tools.get(_plain_name(name)))
 
 
-def _part_list(name: str) -> list[str]:
+def _parts(name: str) -> list[str]:
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name[:200])
     return [part for part in re.split(r"[^A-Za-z0-9]+", spaced.casefold()) if part]
 
@@ -445,7 +421,7 @@ def _is_silent(call: ToolCall, line: str) -> bool:
     if line:
         return False
     effect = _effect_by_name(call.name)
-    if effect is not Effect.WRITE and _parts(call.name) & knowledge().waiting_parts:
+    if effect is not Effect.WRITE and not knowledge().waiting_parts.isdisjoint(_parts(call.name)):
         return True
     if _plain_name(call.name).replace("_", "") in knowledge().waiting_tools:
         return True
@@ -463,18 +439,8 @@ def _sub_command(call: ToolCall) -> str | None:
     """What an editing tool of several commands is to do; None: it is none of those."""
     if _plain_name(call.name) not in knowledge().editors:
         return None
-    for name, value in call.arguments.items():
-        if str(name).casefold() in knowledge().command_arguments and isinstance(value, str):
-            return value.strip().casefold()
-    return None
-
-
-def _inserts(call: ToolCall) -> bool:
-    return "insert" in (_sub_command(call) or _plain_name(call.name))
-
-
-def _parts(name: str) -> frozenset[str]:
-    return frozenset(_part_list(name))
+    said = _text_in(call.arguments, knowledge().command_arguments)
+    return None if said is None else said.strip().casefold()
 
 
 def _command_in(call: ToolCall) -> str:
@@ -489,34 +455,26 @@ def _command_in(call: ToolCall) -> str:
     return ""
 
 
-def _path_in(call: ToolCall) -> str:
-    for name, value in call.arguments.items():
-        if str(name).casefold() in knowledge().path_arguments and isinstance(value, str):
-            return value[:1000]
-    return ""
-
-
 # --- which it is ----------------------------------------------------------------------------------
 
 
 def _key(call: ToolCall, line: str) -> str:
     """The same for the same call."""
-    told: Any = " ".join(line.split())
-    if not line:
-        silent = knowledge().silent_arguments
-        told = {str(k): v for k, v in call.arguments.items() if str(k).casefold() not in silent}
+    told = " ".join(line.split()) if line else _telling(call)
     return sha256(f"{call.name}\0{any_text(told)}".encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _telling(call: ToolCall) -> dict[str, Any]:
+    """Its arguments without those that say nothing of what it does."""
+    silent = knowledge().silent_arguments
+    return {str(k): v for k, v in call.arguments.items() if str(k).casefold() not in silent}
 
 
 def _said(call: ToolCall, line: str, path: str) -> str:
     """A call in a few words: its command, or its tool, its file and how that was to change."""
     if line:
         return line[:LONGEST]
-    rest = [
-        value
-        for name, value in call.arguments.items()
-        if str(name).casefold() not in knowledge().silent_arguments and value != path
-    ]
+    rest = [value for value in _telling(call).values() if value != path]
     told = " → ".join(_brief(value) for value in rest[:3] if value not in ("", None, False))
     return f"{call.name} {path}{': ' if path and told else ''}{told}".strip()
 

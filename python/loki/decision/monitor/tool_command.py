@@ -1,8 +1,6 @@
 """What the commands of a line do: look, change, check, ask, wait. Data in ``tool-call.yml`` says it.
 
-Words are compared and nothing is run. Total, and linear in the text.
-
-Pure and total.
+Words are compared and nothing is run. Pure, total, and linear in the text.
 """
 
 from __future__ import annotations
@@ -10,18 +8,18 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, get_type_hints
 
-import yaml
+from loki.base.yaml_text import load_file
 
-# --- A command line as a shell reads it: its simple commands, without what is put before them ---------
+# --- A command line as a shell reads it ---------------------------------------------------------------
 
 LONGEST = 10_000
 """Characters of a line that are looked at; chosen, not measured."""
@@ -245,11 +243,10 @@ def _name(word: str) -> str:
     return posixpath.basename(word) or word
 
 
-# ------------------------------------------------------------------------------------------------------
-# What tools and programs do, as ``tool-call.yml`` says; `loki.decision.monitor.tool_call` asks
-# it.
+# --- What tools and programs do, as ``tool-call.yml`` says --------------------------------------------
 
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+T = TypeVar("T")
+
 FILE = Path(__file__).with_name("tool-call.yml")
 
 
@@ -269,8 +266,8 @@ class Effect(str, Enum):
     """Something else, or nobody knows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Knowledge:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Knowledge(Words):
     """What the file says; it says itself what each field means."""
 
     tools: Mapping[str, Effect]
@@ -284,7 +281,6 @@ class Knowledge:
     sources: frozenset[str]
     tells: Sequence[str]
     tells_alone: frozenset[str]
-    words: Words
     looks: frozenset[str]
     looks_of: Mapping[str, Sequence[str]]
     asks: frozenset[str]
@@ -310,7 +306,6 @@ class Knowledge:
     changes: frozenset[str]
     changes_of: Mapping[str, Sequence[str]]
     fetchers: frozenset[str]
-    interpreters: frozenset[str]
     steering: frozenset[str]
     editors: frozenset[str]
     waiting_parts: frozenset[str]
@@ -331,59 +326,52 @@ class Knowledge:
     unread: re.Pattern[str]
 
 
-_REGEXES = ("waits_at", "not_yet", "probe", "scratch", "tests", "unread")
-
-
 @cache
 def knowledge() -> Knowledge:
     """What the file says, read once."""
-    said: dict[str, Any] = yaml.load(FILE.read_text("utf-8"), Loader=_Loader)  # noqa: S506
-    words = Words(
-        frozenset(said["wrappers"]),
-        frozenset(tuple(runner.split()) for runner in said["runners"]),
-        frozenset(tuple(runner.split()) for runner in said["scripts"]),
-        frozenset(said["shells"]),
-        frozenset(said["interpreters"]),
-        frozenset(tuple(name.split()) for name in said["joined"]),
-        frozenset(tuple(name.split()) for name in said["containers"]),
-        frozenset(said["container_values"]),
-    )
-    sets: dict[str, Any] = {
-        name: frozenset(said[name])
-        for name in (
-            *("check_parts", "command_arguments", "path_arguments", "silent_arguments", "prose"),
-            *("looks", "checks", "check_words", "test_words", "changes", "fetchers", "steering"),
-            *("asks", "waits", "edits", "interpreters", "prose_names", "sources", "tells_alone"),
-            *("mend_words", "mend_words_alone", "targets", "editors", "editor_looks"),
-            *("waiting_parts", "waiting_tools", "blind_parts", "builders", "test_targets"),
-            *("takes_back_tools", "takes_back", "no_try", "old_arguments", "new_arguments"),
-        )
-    }
-    maps: dict[str, Any] = {
-        name: said[name]
-        for name in (
-            *("looks_of", "unless", "checks_of", "mends", "mends_unless", "changes_of"),
-            *("asks_of", "waits_of", "edits_of", "mends_of", "tells", "takes_back_of", "no_try_of"),
-        )
-    }
-    regexes: dict[str, Any] = {name: re.compile(said[name]) for name in _REGEXES}
-    return Knowledge(
-        tools=_by_word(said["tools"]),
-        parts=_by_word(said["parts"]),
-        words=words,
-        **regexes,
-        **sets,
-        **maps,
-    )
+    return typed(Knowledge, load_file(FILE))
+
+
+def typed(cls: type[T], data: Mapping[str, Any], **more: Any) -> T:
+    """What a file of ours says, each field as its annotation has it.
+
+    Args:
+        cls: a dataclass, whose fields are keys of the file.
+        data: what the file says.
+        more: fields that are not read so.
+    """
+    fields = {}
+    for name, kind in get_type_hints(cls).items():
+        if name not in more:
+            fields[name] = _FORMS[kind](data[name]) if kind in _FORMS else data[name]
+    return cls(**fields, **more)
 
 
 def _by_word(said: Mapping[str, Sequence[str]]) -> dict[str, Effect]:
     return {word: Effect(effect) for effect, words in said.items() for word in words}
 
 
-# ------------------------------------------------------------------------------------------------------
-# What the commands of a line do: look, change, check, ask, wait. Data in ``tool-call.yml`` says
-# it.
+def _split_each(said: Sequence[str]) -> frozenset[tuple[str, ...]]:
+    return frozenset(tuple(one.split()) for one in said)
+
+
+def _compiled(said: Sequence[str]) -> tuple[re.Pattern[str], ...]:
+    return tuple(map(re.compile, said))
+
+
+_FORMS: Mapping[Any, Callable[[Any], Any]] = {
+    frozenset[int]: frozenset,
+    frozenset[str]: frozenset,
+    frozenset[tuple[str, ...]]: _split_each,
+    tuple[str, ...]: tuple,
+    re.Pattern[str]: re.compile,
+    tuple[re.Pattern[str], ...]: _compiled,
+    Mapping[str, Effect]: _by_word,
+}
+"""How what YAML says becomes a field of that type; other fields take it as it is."""
+
+
+# --- What the commands of a line do -------------------------------------------------------------------
 
 REMEMBERED = 512
 """Commands of which it is known what they do, the newest: each is asked several times. Chosen."""
@@ -403,9 +391,7 @@ def looks(command: Simple) -> bool:
     """Whether it only looks, unless `changes` says that it changes something."""
     data = knowledge()
     is_checker = command.program in data.checks or command.program in data.checks_of
-    if command.program in data.looks or (is_checker and _tells(command)):
-        return True
-    return command.first in data.looks_of.get(command.program, ())
+    return _is_one(command, data.looks, data.looks_of) or (is_checker and _tells(command))
 
 
 @lru_cache(REMEMBERED)
@@ -427,7 +413,7 @@ def edits(command: Simple) -> bool:
     last = command.arguments[-1] if command.arguments else ""
     if last.rpartition(".")[2].casefold() in data.prose or not changes(command):
         return False
-    return command.program in data.edits or command.first in data.edits_of.get(command.program, ())
+    return _is_one(command, data.edits, data.edits_of)
 
 
 def written(command: Simple) -> str:
@@ -462,13 +448,8 @@ def stashes(command: Simple) -> bool:
 
 def puts_back(command: Simple) -> bool:
     """Whether it ends that: what was put away is there again, or is thrown away."""
-    return _is_stash(command) and _stash_word(command) in {
-        "pop",
-        "apply",
-        "drop",
-        "clear",
-        "branch",
-    }
+    ends = {"pop", "apply", "drop", "clear", "branch"}
+    return _is_stash(command) and _stash_word(command) in ends
 
 
 def _is_stash(command: Simple) -> bool:
@@ -487,12 +468,9 @@ def _is_file(word: str) -> bool:
 
 def tries(command: Simple) -> bool:
     """Whether it changes something in a way that could mend a failure."""
-    data = knowledge()
-    return (
-        changes(command)
-        and not takes_back(command)
-        and not _is_one(command, data.no_try, data.no_try_of)
-    )
+    if not changes(command) or takes_back(command):
+        return False
+    return not _is_one(command, knowledge().no_try, knowledge().no_try_of)
 
 
 def runs(command: Simple) -> bool:
@@ -514,6 +492,7 @@ def talks(command: Simple) -> bool:
 def _is_one(
     command: Simple, programs: Collection[str], words: Mapping[str, Collection[str]]
 ) -> bool:
+    """Whether it is one of these programs, or one that has one of these words first."""
     return command.program in programs or command.first in words.get(command.program, ())
 
 
@@ -525,20 +504,18 @@ def _is_code(word: str) -> bool:
 
 def asks(command: Simple) -> bool:
     """Whether its exit code 1 says no, and not that it failed."""
-    data = knowledge()
-    return command.program in data.asks or command.first in data.asks_of.get(command.program, ())
+    return _is_one(command, knowledge().asks, knowledge().asks_of)
 
 
 def waits(commands: Sequence[Simple], *, is_up: bool) -> bool:
     """Whether it waits for what others do: it sleeps, watches, or asks a server whether it is up."""
     data = knowledge()
-    if any(
-        one.program in data.waits or _any_of(data.waits_of.get(one.program, ()), one.arguments)
+    return any(
+        one.program in data.waits
+        or _any_of(data.waits_of.get(one.program, ()), one.arguments)
+        or (is_up and one.program in data.fetchers)
         for one in commands
-    ):
-        return True
-    fetches = any(one.program in data.fetchers for one in commands)
-    return fetches and is_up
+    )
 
 
 @lru_cache(REMEMBERED)
@@ -566,8 +543,7 @@ def _tells(command: Simple) -> bool:
 def _name_words(command: Simple) -> frozenset[str]:
     """Of a script behind `npm run`, or a program of the project's own: `./run-tests.sh`, `sh test.sh`."""
     is_script = command.program in knowledge().interpreters and "." in command.first
-    name = command.first.rpartition("/")[2] if is_script else command.program
-    return _words(name)
+    return _words(command.first.rpartition("/")[2] if is_script else command.program)
 
 
 def _words(name: str) -> frozenset[str]:
@@ -582,7 +558,7 @@ def _mends(command: Simple) -> bool:
         return True
     if _any_of(data.mends_unless, command.arguments):
         return False
-    if program in data.mends and _any_of(data.mends[program], command.arguments or ("",)):
+    if _any_of(data.mends.get(program, ()), command.arguments or ("",)):
         return True
     if command.first in data.mends_of.get(program, ()):
         return True

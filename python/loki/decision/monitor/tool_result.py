@@ -1,6 +1,4 @@
-"""What a tool answered, as text, and what that says of how the call went. Pure.
-
-Pure.
+"""What a tool answered, as text, and what that says of how the call went. Pure, total and linear.
 
 Outputs are often cut to their last lines, so what a summary says comes first. The forms are data, in
 ``output-outcome.yml``.
@@ -18,11 +16,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from loki import _core
+from loki.base.yaml_text import load_file
+from loki.decision.monitor.tool_command import typed
 
-# --- Any value as text: however deep it is, whatever its own methods do. Pure and total ---------------
+# --- Any value as text, however deep it is ------------------------------------------------------------
 
 MOST_PARTS = 5_000
 """Parts of a value that JSON cannot say which are looked at. Chosen, not measured."""
@@ -126,9 +124,7 @@ def short(text: str, most: int) -> str:
     return f"{text[:begin]}…{name}…{text[len(text) - (most - 18 - begin) :]}"
 
 
-# ------------------------------------------------------------------------------------------------------
-# What a tool answered, as text and exit code: frameworks hand on whatever a tool's function
-# returned.
+# --- What a tool's function returned, as text and exit code -------------------------------------------
 
 EXIT_CODES = ("exit_code", "returncode", "return_code", "exitcode", "exit_status")
 """What tools call an exit code: `subprocess.CompletedProcess`, Docker, agents' shell tools."""
@@ -259,9 +255,7 @@ def _names(value: Any) -> list[str]:
     return []
 
 
-# ------------------------------------------------------------------------------------------------------
-# What the output of a call says of how it went: tests, their number, time that was up. Pure,
-# linear.
+# --- What the output of a call says of how it went ----------------------------------------------------
 
 LONGEST = 2_000_000
 """Characters of an output that are counted. Chosen, not measured."""
@@ -275,7 +269,6 @@ COMPARED = 2_000
 LONGEST_LINE = 500
 """Characters of a line that are looked at. Chosen, not measured."""
 
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 FILE = Path(__file__).with_name("output-outcome.yml")
 
 _PLACE = re.compile(r"[\w/\\-]\.[A-Za-z]\w{0,5}(?::\d+|\(\d+)")
@@ -305,19 +298,7 @@ _WRAPPED = 3  # times that an answer may be wrapped, as text in a list of parts
 _SENTENCE = 4  # characters of an error; fewer are a code or a mark
 _MARKS = "\u2717\u2718\u2716\u00d7\u2715"  # linters have them, too
 _SAYS_THAT = ("not_begun", "timed_out", "complains")
-_HINTS = (
-    "pass",
-    "fail",
-    "ok",
-    "error",
-    "tests",
-    "succe",
-    "\u2717",
-    "\u2718",
-    "\u2716",
-    "\u00d7",
-    "\u2715",
-)
+_HINTS = ("pass", "fail", "ok", "error", "tests", "succe", *_MARKS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -607,31 +588,10 @@ class _Forms:
 
 @cache
 def _forms() -> _Forms:
-    said: Mapping[str, Any] = yaml.load(FILE.read_text("utf-8"), Loader=_Loader)  # noqa: S506
-    many: dict[str, Any] = {
-        name: tuple(re.compile(form) for form in said[name]) for name in ("tests", "one_failed")
-    }
-    one: dict[str, Any] = {
-        name: re.compile(said[name])
-        for name in (
-            "exit_code",
-            "says_refused",
-            "shell_says",
-            "died",
-            "wrong_form",
-            "framing",
-            "json_says",
-        )
-    }
+    said = load_file(FILE)
     patterns = [
         {"id": name, "signals": [{"regex": form, "slow": True} for form in said[name]]}
         for name in _SAYS_THAT
     ]
-    return _Forms(
-        **many,
-        **one,
-        says=_core.PatternSet(json.dumps({"version": 2, "patterns": patterns})),
-        not_begun_codes=frozenset(said["not_begun_codes"]),
-        timed_out_code=int(said["timed_out_code"]),
-        says_failed=tuple(said["says_failed"]),
-    )
+    says = _core.PatternSet(json.dumps({"version": 2, "patterns": patterns}))
+    return typed(_Forms, said, says=says)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loki.base.error import AgentStuck
-from loki.decision.monitor.monitor_policy import step
+from loki.decision.monitor.monitor_policy import DEFAULT_RULES, step
 from loki.decision.monitor.monitor_state import (
     Ended,
     Failed,
@@ -59,7 +59,7 @@ others = st.builds(Started, st.sampled_from(CALLS)) | st.builds(FailuresReset)
 events = st.lists(failed | passed | ended | others, max_size=40)
 
 
-def run(events: Sequence[MonitorEvent], rules: MonitorRules | None = None) -> list[Reaction]:
+def run(events: Sequence[MonitorEvent], rules: MonitorRules = DEFAULT_RULES) -> list[Reaction]:
     state, said = MonitorState(), []
     for event in events:
         state, reaction = step(state, event, rules)
