@@ -1,4 +1,4 @@
-"""The commands, joined; which there are is in `command_table`."""
+"""The `loki` command: each of its commands is loaded when it is called, and a triage agent only reads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import io
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,13 +15,12 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
+from loki import __version__
 from loki.base.error import LokiError
 from loki.base.time import isoformat
 from loki.cli.common import errors_as_sentences, fail
 
-# ------------------------------------------------------------------------------------------------------
-# Where each command is: loaded when it is called, as all of them together take longer than most
-# work.
+# --- Where each command is ----------------------------------------------------------------------------
 
 COMMANDS = {
     "run": "run:command",
@@ -60,34 +59,10 @@ COMMANDS = {
     "signals": "signals:app",
 }
 """Module of this package, and what in it is the command, or the group of commands; in the order in
-which `loki --help` shows them."""
+which `loki --help` shows them. All of them together take longer to load than most work."""
 
 
-class CommandGroup(MutableMapping[str, Any]):
-    """Commands by name, each made when it is first asked for."""
-
-    def __init__(self) -> None:
-        self._made: dict[str, Any] = dict.fromkeys(COMMANDS)
-
-    def __getitem__(self, name: str) -> Any:
-        if self._made[name] is None:
-            self._made[name] = _made(name)
-        return self._made[name]
-
-    def __setitem__(self, name: str, command: Any) -> None:
-        self._made[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._made)
-
-    def __len__(self) -> int:
-        return len(self._made)
-
-
-def _made(name: str) -> Any:
+def _load(name: str) -> Any:
     where, _, what = COMMANDS[name].partition(":")
     module = import_module(f"loki.cli.{where}")
     found = getattr(module, what)
@@ -99,36 +74,19 @@ def _made(name: str) -> Any:
     return get_group(alone).commands[name]
 
 
-# ------------------------------------------------------------------------------------------------------
-# What a triage agent may ask of ``loki``: commands that read; all others are refused and
-# recorded.
+# --- What a triage agent may ask of `loki` ------------------------------------------------------------
 
 READING = frozenset(
     {
-        ("history",),
-        ("show",),
-        ("status",),
-        ("inbox",),
-        ("breakers",),
-        ("breakers", "list"),
-        ("breakers", "show"),
-        ("dead-letters",),
-        ("dead-letters", "list"),
-        ("dead-letters", "show"),
-        ("patterns",),
-        ("patterns", "check"),
-        ("patterns", "test"),
-        ("queue",),
-        ("queue", "list"),
-        ("queue", "show"),
-        ("recur",),
-        ("recur", "history"),
-        ("recur", "list"),
-        ("recur", "show"),
-        ("signals",),
-        ("signals", "list"),
+        ("history",), ("show",), ("status",), ("inbox",),
+        ("breakers",), ("breakers", "list"), ("breakers", "show"),
+        ("dead-letters",), ("dead-letters", "list"), ("dead-letters", "show"),
+        ("patterns",), ("patterns", "check"), ("patterns", "test"),
+        ("queue",), ("queue", "list"), ("queue", "show"),
+        ("recur",), ("recur", "history"), ("recur", "list"), ("recur", "show"),
+        ("signals",), ("signals", "list"),
     }
-)
+)  # fmt: skip
 """Commands that change nothing. A list of what may be done: what is not in it, and every command that
 is new, is refused. ``explain`` and ``report`` run programs or write files where they are told to."""
 
@@ -139,13 +97,15 @@ LONGEST = 500
 class Guarded(TyperGroup):
     """The ``loki`` command, which only reads where a triage agent calls it."""
 
-    def __init__(self, **said: Any) -> None:
-        super().__init__(**{**said, "commands": None})
-        self.commands = CommandGroup()
+    def __init__(self, **options: Any) -> None:
+        names: dict[str, Any] = dict.fromkeys(COMMANDS)
+        super().__init__(**{**options, "commands": names})
 
-    def list_commands(self, _ctx: Any) -> list[str]:
-        """Names of all commands, none of which is loaded for it."""
-        return list(self.commands)
+    def get_command(self, _ctx: Any, cmd_name: str) -> Any:
+        """A command, loaded when it is first asked for."""
+        if cmd_name in COMMANDS and self.commands[cmd_name] is None:
+            self.commands[cmd_name] = _load(cmd_name)
+        return self.commands.get(cmd_name)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that is called."""
@@ -157,8 +117,7 @@ class Guarded(TyperGroup):
         name, command, rest = super().resolve_command(ctx, args)
         triage = os.environ.get("LOKI_TRIAGE", "")
         if changes_nothing() and command is not None and not is_reading(name or "", command, rest):
-            said = shlex.join(["loki", *args])
-            _record(triage, os.environ, said)
+            _record(triage, shlex.join(["loki", *args]))
             fail(
                 f"refused: `loki {name}` may change something so, and a triage only reads ({triage}): "
                 "say in your verdict what is to be done",
@@ -186,7 +145,7 @@ def changes_nothing() -> bool:
     return bool(os.environ.get("LOKI_TRIAGE"))
 
 
-def _record(triage: str, environment: Mapping[str, str], said: str) -> None:
+def _record(triage: str, refused: str) -> None:
     """Keep with a triage what its agent tried; where that cannot be, it is refused all the same."""
     from loki.base.manual_clock import clock_of
     from loki.base.secret import mask_secrets
@@ -195,18 +154,18 @@ def _record(triage: str, environment: Mapping[str, str], said: str) -> None:
     from loki.stores import open_store
 
     parts = parts_of(triage)
-    folder = Path(environment.get("LOKI_TRIAGE_PROJECT", ".")) / ".loki"
+    folder = Path(os.environ.get("LOKI_TRIAGE_PROJECT", ".")) / ".loki"
     if parts is None or not (folder / "recurring" / parts[0]).is_dir():
         return
     try:
-        at = isoformat(clock_of(environment).now())
-        record: dict[str, Any] = {"at": at, "what": mask_secrets(said)[:LONGEST]}
+        at = isoformat(clock_of(os.environ).now())
+        record: dict[str, Any] = {"at": at, "what": mask_secrets(refused)[:LONGEST]}
         open_store(folder).append(refused_commands_log(*parts), record, durable=False)
     except LokiError as error:
         typer.echo(f"loki: could not record it: {error}", err=True)
 
 
-# --- The commands, joined; which there are is in `command_table` --------------------------------------
+# --- The command itself -------------------------------------------------------------------------------
 
 app = typer.Typer(
     name="loki",
@@ -232,8 +191,6 @@ app = typer.Typer(
 
 def _version(value: bool) -> None:
     if value:
-        from loki import __version__
-
         typer.echo(f"loki {__version__}")
         raise typer.Exit
 
@@ -251,13 +208,8 @@ def _options(
             stream.reconfigure(errors="backslashreplace")
     del version
     if context.invoked_subcommand is None:
-        begin()
+        if Path(".loki").is_dir():
+            from loki.cli.status import what_waits
+
+            what_waits()
         typer.echo(context.get_help())
-
-
-def begin() -> None:
-    """What waits for you in the project of this folder; nothing where there is none."""
-    if Path(".loki").is_dir():
-        from loki.cli.status import what_waits
-
-        what_waits()

@@ -50,7 +50,7 @@ _COLORS = {"CLOSED": "green", "OPEN": "red", "HALF_OPEN": "yellow"}
 
 @app.callback()
 def _default(context: typer.Context, project: Project = Path(), json: Json = False) -> None:
-    if not is_passed_on(context, project=str(project), json=json):
+    if not is_passed_on(context):
         list_(project, json)
 
 

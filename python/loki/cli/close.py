@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from loki.base.error import UsageError
-from loki.cli.common import Project, project_option, show_json
+from loki.cli.common import Project, load_project, project_option, show_json
 
 if TYPE_CHECKING:
     from loki.execution.task_session import Runs
@@ -37,11 +37,9 @@ def command(
 
     Example: `loki close --branch fix-login`
     """
-    from loki.runtime import Runtime
-
     if all_ and branch is not None:
         raise UsageError("--all and --branch exclude each other: say one of them")
-    workspace = Runtime(project)
+    workspace = load_project(project)
     with workspace.exclusive():
         runs = workspace.runs()
         closed = runs.close_ended() if all_ else _one(runs, branch)

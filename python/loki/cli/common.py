@@ -1,4 +1,4 @@
-"""What every command does alike: errors as sentences, log lines, JSON."""
+"""What commands have in common: options, errors as sentences, log lines, who and what is meant."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from loki.base.error import ConfigError, LokiError, UsageError
-from loki.base.text_format import escape_control_characters
+from loki.base.text_format import escape_control_characters, span
 from loki.base.time import argument_seconds, moment, seconds
 
 if TYPE_CHECKING:
@@ -25,10 +25,23 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 
-# --- What every command does alike: errors as sentences, log lines, JSON ------------------------------
+# --- Options of several commands ----------------------------------------------------------------------
 
 Project = Annotated[Path, typer.Option(help="The project's folder.")]
 Json = Annotated[bool, typer.Option("--json", help="Everything as JSON.")]
+OutcomeJson = Annotated[bool, typer.Option("--json", help="The outcome as JSON on stdout.")]
+TaskId = Annotated[str, typer.Argument(help="Id of the task, or how it begins.")]
+OnlyTask = Annotated[str | None, typer.Option(help="Only this task: its id, or how it begins.")]
+CommandRun = Annotated[
+    str | None, typer.Option(help="What was run, as typed: tells tools apart that print alike.")
+]
+Force = Annotated[
+    bool, typer.Option("--force", help="Restore also files that somebody changed since.")
+]
+Decider = Annotated[str, typer.Option(help="Who decides; the user of this machine by default.")]
+Note = Annotated[str, typer.Option(help="Why, for the record.")]
+
+# --- Errors as sentences, log lines, JSON -------------------------------------------------------------
 
 INTERRUPTED = 130
 
@@ -105,9 +118,14 @@ def open_project(project: Path, level: int = logging.WARNING) -> Runtime:
         project: its folder.
         level: the least of the lines.
     """
-    from loki.runtime import Runtime
-
     log_to_console(level)
+    return load_project(project)
+
+
+def load_project(project: Path) -> Runtime:
+    """The project in a folder; its log lines go where they went before."""
+    from loki.runtime import Runtime  # which a command's --help does not wait for
+
     return Runtime(project)
 
 
@@ -116,16 +134,11 @@ def project_option(project: Path) -> str:
     return "" if project == Path() else f" --project {shlex.quote(str(project))}"
 
 
-def is_passed_on(context: typer.Context, **said: object) -> bool:
-    """Whether a group is called with one of its commands, for which then is what stands before it.
-
-    Args:
-        context: of the group's call.
-        said: its options.
-    """
+def is_passed_on(context: typer.Context) -> bool:
+    """Whether a group is called with one of its commands, for which then are the options before it."""
     if context.invoked_subcommand is None:
         return False
-    context.default_map = {context.invoked_subcommand: said}
+    context.default_map = {context.invoked_subcommand: context.params}
     return True
 
 
@@ -152,6 +165,11 @@ def shown_path(path: Path) -> Path:
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
+def time_between(start: datetime, end: datetime) -> str:
+    """How long it is from one moment to another; no time where that is over already."""
+    return span(max(0.0, (end - start).total_seconds()) * 1000)
+
+
 def since_moment(option: str, text: str, now: datetime) -> datetime:
     """The moment that an option names: so long ago (``2d``), or a date or time in ISO 8601.
 
@@ -175,7 +193,40 @@ def since_moment(option: str, text: str, now: datetime) -> datetime:
         raise UsageError(f"{option}: {error}; a date like 2026-04-01 can be said, too") from error
 
 
-# --- Who works on a task, by what was said on the command line ----------------------------------------
+# --- The task that somebody means ---------------------------------------------------------------------
+
+_LISTED = 20
+"""Ids that an error names, at most; chosen."""
+
+
+def find(known: Sequence[str], wanted: str, what: str = "task") -> str:
+    """The id that is, or alone begins with, what was asked for.
+
+    Args:
+        known: ids that there are.
+        wanted: one of them, or how it begins.
+        what: what they are ids of.
+
+    Raises:
+        UsageError: there is none, or several.
+    """
+    if wanted in known:
+        return wanted
+    found = [id_ for id_ in known if wanted and id_.startswith(wanted)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(f"{wanted!r} is the beginning of several {what}s: {_listing(found)}")
+    there = f"there are: {_listing(known)}" if known else f"there are no {what}s here yet"
+    raise UsageError(f"no {what} {wanted!r}; {there}")
+
+
+def _listing(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - _LISTED} more" if len(ids) > _LISTED else ""
+    return ", ".join(ids[:_LISTED]) + more
+
+
+# --- Who works on a task ------------------------------------------------------------------------------
 
 AgentName = Annotated[
     str | None,
@@ -241,17 +292,17 @@ def agent_said(
     if briefing not in {None, "stdin", "argument"}:
         raise UsageError(f"--briefing is {briefing!r}: expected 'stdin' or 'argument'")
     limit = None if timeout is None else argument_seconds("--agent-timeout", timeout)
-    if agent is not None:
-        if briefing is not None:
-            raise UsageError("--briefing is for --agent-command: expected --agent without it")
-        more = pass_environment or ()
-        return resolve.named_agent(workspace, agent, limit, reflect=reflect, pass_environment=more)
-    assert agent_command is not None
-    return resolve.program(
-        workspace,
-        agent_command,
-        limit,
-        briefing=briefing,  # type: ignore[arg-type]
-        reflect=reflect,
-        pass_environment=pass_environment,
-    )
+    if agent_command is not None:
+        return resolve.program(
+            workspace,
+            agent_command,
+            limit,
+            briefing=briefing,  # type: ignore[arg-type]
+            reflect=reflect,
+            pass_environment=pass_environment,
+        )
+    assert agent is not None
+    if briefing is not None:
+        raise UsageError("--briefing is for --agent-command: expected --agent without it")
+    more = pass_environment or ()
+    return resolve.named_agent(workspace, agent, limit, reflect=reflect, pass_environment=more)

@@ -15,8 +15,16 @@ import typer
 from loki.base.error import StoreError, UsageError
 from loki.base.text_format import amount, line
 from loki.cli.app import changes_nothing
-from loki.cli.common import Json, Project, is_passed_on, open_project, show_json
-from loki.cli.show import find
+from loki.cli.common import (
+    Decider,
+    Json,
+    Project,
+    agent_said,
+    find,
+    is_passed_on,
+    open_project,
+    show_json,
+)
 from loki.jobs.dead_letters.dead_letter_review import Answers, Scope
 from loki.jobs.dead_letters.dead_letters import DeadLetters, Reviewed
 from loki.memory import dead_letter
@@ -262,7 +270,6 @@ SomeIds = Annotated[
         metavar="[ID...]", help="Of the tasks, or how they begin; all where none is said."
     ),
 ]
-By = Annotated[str, typer.Option(help="Who decides; the user of this machine by default.")]
 Approach = Annotated[
     str, typer.Option("--approach", help="A new approach: its failures so far count no more.")
 ]
@@ -277,7 +284,7 @@ FixedBy = Annotated[
 
 @app.callback()
 def _default(context: typer.Context, project: Project = Path(), json: Json = False) -> None:
-    if not is_passed_on(context, project=str(project), json=json):
+    if not is_passed_on(context):
         list_(project, json)
 
 
@@ -369,7 +376,7 @@ def review(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be done; no reviewer is asked.")
     ] = False,
-    by: By = "",
+    by: Decider = "",
     project: Project = Path(),
     json: Json = False,
 ) -> None:
@@ -415,7 +422,7 @@ def retry(
     approach: Approach = "",
     simpler: Simpler = "",
     fixed_by: FixedBy = "",
-    by: By = "",
+    by: Decider = "",
     project: Project = Path(),
     json: Json = False,
 ) -> None:
@@ -437,7 +444,7 @@ def retry(
 def abandon(
     tasks: Ids,
     reason: Annotated[str, typer.Option(help="Why: it tells the next reader.")],
-    by: By = "",
+    by: Decider = "",
     project: Project = Path(),
     json: Json = False,
 ) -> None:
@@ -481,7 +488,5 @@ def _letters(
     if reviewer is not None and reviewer_command is not None:
         raise UsageError("expected --reviewer or --reviewer-command, not both")
     if reviewer is not None or reviewer_command is not None:
-        from loki.cli.common import agent_said
-
         reviewers = [agent_said(workspace, reviewer, reviewer_command)]
     return DeadLetters(workspace, reviewers, by.strip() or user())

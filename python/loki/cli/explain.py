@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand
 
 from loki.base.error import UsageError
-from loki.cli.common import Json, fail, show_json
+from loki.cli.common import CommandRun, Json, fail, load_project, show_json
 
 if TYPE_CHECKING:
     from loki.action.processes.interactive_command import InteractiveResult
@@ -56,9 +56,7 @@ def command(
         ),
     ] = None,
     text: Annotated[str | None, typer.Option(help="The output itself.", metavar="TEXT")] = None,
-    command: Annotated[
-        str | None, typer.Option(help="What was run, as typed: tells tools apart that print alike.")
-    ] = None,
+    command: CommandRun = None,
     exit_code: Annotated[
         int | None, typer.Option(help="How it ended; after 0 there is nothing to explain.")
     ] = None,
@@ -94,11 +92,10 @@ def command(
     128 + n where signal n ended it, 127 where there is no such program, 126 where it cannot start.
     """
     from loki.adapters.explanation import explain
-    from loki.runtime import Runtime
 
     words = ctx.meta.get(_COMMAND)
     _only_one(file, text, words, command, exit_code)
-    workspace = Runtime(project)
+    workspace = load_project(project)
     if words is not None:
         _run(workspace, words, json, output)
     said = explain(workspace, _asked(file, text, command, exit_code, root))

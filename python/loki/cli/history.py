@@ -16,8 +16,7 @@ import typer
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
 from loki.base.time import moment
-from loki.cli.common import Project, since_moment
-from loki.cli.show import find
+from loki.cli.common import OnlyTask, Project, find, load_project, since_moment
 
 if TYPE_CHECKING:
     from loki.memory.attempt import Attempt
@@ -63,9 +62,7 @@ class Filter:
 
 
 def command(
-    task: Annotated[
-        str | None, typer.Option(help="Only this task: its id, or how it begins.")
-    ] = None,
+    task: OnlyTask = None,
     pattern: Annotated[
         str | None,
         typer.Option(help="Only failures of this pattern, like type-error; 'none': of no pattern."),
@@ -96,9 +93,7 @@ def command(
 
     `loki show TASK` tells all of one task, `loki report` what it all amounts to.
     """
-    from loki.runtime import Runtime
-
-    workspace = Runtime(project)
+    workspace = load_project(project)
     if result is not None and result not in RESULTS:
         raise UsageError(f"--result is {result!r}: expected one of {', '.join(RESULTS)}")
     now = workspace.clock.now()

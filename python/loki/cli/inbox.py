@@ -17,6 +17,7 @@ from loki.base.text_format import amount, escape_control_characters, line, span
 from loki.base.time import moment
 from loki.cli.app import changes_nothing
 from loki.cli.common import (
+    Note,
     Project,
     errors_as_sentences,
     open_project,
@@ -182,7 +183,7 @@ def _left(text: str, now: datetime) -> str:
 def approve(
     id_: Which = None,
     words: Words = "",
-    note: Annotated[str, typer.Option(help="Why, for the record.")] = "",
+    note: Note = "",
     context: Annotated[
         str,
         typer.Option(

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from loki.cli.common import load_project
+
 
 def command(
     project: Annotated[
@@ -25,7 +27,6 @@ def command(
     """
     from loki.adapters.hooks.hook_handler import project_of
     from loki.adapters.mcp import server
-    from loki.runtime import Runtime
 
-    folder = project or project_of(os.getcwd(), os.environ)
-    server(Runtime(folder), agent=agent).run("stdio")
+    folder = project or Path(project_of(os.getcwd(), os.environ))
+    server(load_project(folder), agent=agent).run("stdio")

@@ -15,7 +15,7 @@ import typer
 from loki.base import path_containment
 from loki.base.error import ConfigError, UsageError
 from loki.base.secret import mask_secrets, masked
-from loki.cli.common import Json, Project, show_json
+from loki.cli.common import CommandRun, Json, Project, show_json
 from loki.recognition.pattern import DEFAULT_STRATEGY, LEAST, PatternSet, band
 from loki.recognition.text import clean
 
@@ -46,9 +46,7 @@ def explain(
     builtin: Annotated[
         bool, typer.Option("--builtin", help="Use the built-in patterns, not the project's.")
     ] = False,
-    command: Annotated[
-        str | None, typer.Option(help="What was run, as typed: tells tools apart that print alike.")
-    ] = None,
+    command: CommandRun = None,
     language: Annotated[
         str | None, typer.Option(help="Of the project: patterns of others do not compete.")
     ] = None,

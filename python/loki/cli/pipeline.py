@@ -12,7 +12,16 @@ import typer
 
 from loki.base.error import UsageError
 from loki.base.time import isoformat
-from loki.cli.common import Project, log_to_console, name_and_value, project_option, show_json
+from loki.cli.common import (
+    Note,
+    Project,
+    find,
+    load_project,
+    log_to_console,
+    name_and_value,
+    project_option,
+    show_json,
+)
 from loki.cli.review import reminder
 
 if TYPE_CHECKING:
@@ -20,7 +29,6 @@ if TYPE_CHECKING:
     from loki.action.pipelines.pipeline_state import PipelineOutcome, StageOutcome
     from loki.execution.pipeline import Pipeline
     from loki.runtime import Runtime
-
 
 # --- What ``loki pipeline`` says: how a run ended and what to do next, how its stages stand -----------
 
@@ -230,7 +238,7 @@ def resume(
         bool, typer.Option("--approve", help="Let the stage begin that waits for approval.")
     ] = False,
     reject: Annotated[bool, typer.Option("--reject", help="End the run.")] = False,
-    note: Annotated[str, typer.Option(help="Why, for the record.")] = "",
+    note: Note = "",
     by: Annotated[str, typer.Option(help="Who says so. [default: the user]")] = "",
     context: Annotated[
         str, typer.Option(help="What to tell the agent of a stage that could not go on alone.")
@@ -249,9 +257,7 @@ def resume(
 
     Example: `loki pipeline resume feature-1 --context "the staging key is in the vault"`
     """
-    from loki.runtime import Runtime
-
-    workspace = Runtime(project)
+    workspace = load_project(project)
     data = _find(workspace, run)
     if not data.get("file"):
         raise UsageError(f"run {data['run']} has no file: go on with it where it was begun")
@@ -279,14 +285,13 @@ def check(file: File, project: Project = Path(), json: OnStdout = False) -> None
     Example: `loki pipeline check feature.yml`
     """
     from loki.execution.pipeline import Pipeline, flaws
-    from loki.runtime import Runtime
 
     found = [str(flaw) for flaw in flaws(file)]
     spec = None
     if not found:
         pipeline = Pipeline.load(file)
         spec = pipeline.spec
-        found = [f"{file}: {sentence}" for sentence in pipeline.problems(Runtime(project))]
+        found = [f"{file}: {sentence}" for sentence in pipeline.problems(load_project(project))]
     if json:
         show_json({"file": str(file), "problems": found})
     elif spec is None or found:
@@ -315,9 +320,8 @@ def show(
     Example: `loki pipeline show feature-1`
     """
     from loki.action.pipelines import pipeline_record
-    from loki.runtime import Runtime
 
-    workspace = Runtime(project)
+    workspace = load_project(project)
     if run is None:
         found = pipeline_record.runs(workspace.store)
         if json:
@@ -342,11 +346,10 @@ def show(
 def _ready(file: Path, project: Path) -> tuple[Pipeline, Runtime]:
     from loki.cli.run import take_signals
     from loki.execution.pipeline import Pipeline
-    from loki.runtime import Runtime
 
     log_to_console()
     take_signals()
-    return Pipeline.load(file), Runtime(project)
+    return Pipeline.load(file), load_project(project)
 
 
 def _agents(
@@ -395,7 +398,6 @@ def _agent_words(agents: list[str] | None, command: str | None) -> str:
 
 def _find(workspace: Runtime, wanted: str) -> dict[str, Any]:
     from loki.action.pipelines import pipeline_record
-    from loki.cli.show import find
 
     known = pipeline_record.runs(workspace.store)
     named = [data for data in known if data["pipeline"] == wanted]

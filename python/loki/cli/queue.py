@@ -12,8 +12,7 @@ import typer
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
 from loki.base.time import moment
-from loki.cli.common import Json, Project, is_passed_on, open_project, show_json
-from loki.cli.show import find
+from loki.cli.common import Json, Project, TaskId, find, is_passed_on, open_project, show_json
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -109,7 +108,6 @@ app = typer.Typer(
     ),
 )
 
-Id = Annotated[str, typer.Argument(help="Id of the task, or how it begins.")]
 All = Annotated[bool, typer.Option("--all", help="Every task of every list.")]
 OnlyList = Annotated[
     str | None, typer.Option("--list", help="Only this list, like failed: all of it.")
@@ -139,8 +137,7 @@ def _default(
     all_: All = False,
     json: Json = False,
 ) -> None:
-    said = {"project": str(project), "list_name": list_name, "all_": all_, "json": json}
-    if not is_passed_on(context, **said):
+    if not is_passed_on(context):
         list_(project, list_name, all_, json)
 
 
@@ -171,7 +168,7 @@ def list_(
 
 
 @app.command("show")
-def show(id_: Id, project: Project = Path(), json: Json = False) -> None:
+def show(id_: TaskId, project: Project = Path(), json: Json = False) -> None:
     """Show a task: what is asked, where it stands, who has it, what it waits for.
 
     Example: `loki queue show fix-login`
@@ -181,7 +178,7 @@ def show(id_: Id, project: Project = Path(), json: Json = False) -> None:
 
 @app.command("block")
 def block(
-    id_: Id,
+    id_: TaskId,
     reason: Annotated[str, typer.Argument(help="Why, for whoever sees it.")],
     project: Project = Path(),
     json: Json = False,
@@ -196,7 +193,7 @@ def block(
 
 
 @app.command("unblock")
-def unblock(id_: Id, project: Project = Path(), json: Json = False) -> None:
+def unblock(id_: TaskId, project: Project = Path(), json: Json = False) -> None:
     """Let a blocked task be worked on again.
 
     Example: `loki queue unblock fix-login`
@@ -206,7 +203,7 @@ def unblock(id_: Id, project: Project = Path(), json: Json = False) -> None:
 
 @app.command("priority")
 def priority(
-    id_: Id,
+    id_: TaskId,
     value: Annotated[str, typer.Argument(help="critical, high, medium, low, or a number.")],
     project: Project = Path(),
     json: Json = False,
@@ -222,7 +219,7 @@ def priority(
 
 @app.command("remove")
 def remove(
-    id_: Id,
+    id_: TaskId,
     reason: Annotated[
         str, typer.Option(help="Why, for whoever wonders later.")
     ] = "removed by hand",
@@ -237,7 +234,7 @@ def remove(
 
 
 @app.command("retry")
-def retry(id_: Id, project: Project = Path(), json: Json = False) -> None:
+def retry(id_: TaskId, project: Project = Path(), json: Json = False) -> None:
     """Bring a task back to pending that failed or was removed.
 
     Example: `loki queue retry fix-login`
@@ -246,7 +243,7 @@ def retry(id_: Id, project: Project = Path(), json: Json = False) -> None:
 
 
 @app.command("release")
-def release(id_: Id, project: Project = Path(), json: Json = False) -> None:
+def release(id_: TaskId, project: Project = Path(), json: Json = False) -> None:
     """Put a task back into pending that another program left in progress.
 
     Of loki's own workers nobody need do this: a task goes back by itself once its worker is dead.

@@ -7,10 +7,13 @@ from typing import Annotated
 
 import typer
 
+from loki.base import path_containment
 from loki.base.error import UsageError
 from loki.cli import recur_add, recur_change, recur_show
-from loki.cli.common import Json, Project, open_project, show_json
-from loki.cli.recur_show import Id, found
+from loki.cli.common import Json, Project, TaskId, open_project, show_json
+from loki.cli.recur_show import found
+from loki.jobs.recurring.recurring_tasks import FOLDER
+from loki.jobs.recurring.scheduling import Locks, dispatcher, recurring_tasks
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -40,25 +43,22 @@ def list_(project: Project = Path(), json: Json = False) -> None:
 
     Example: `loki recur list`
     """
-    from loki.jobs.recurring.scheduling import recurring_tasks
-
     workspace = open_project(project)
     recur_show.list_all(recurring_tasks(workspace).all(), workspace, json=json)
 
 
 @app.command("show")
-def show(task: Id, project: Project = Path(), json: Json = False) -> None:
+def show(task: TaskId, project: Project = Path(), json: Json = False) -> None:
     """Show a task: its schedule, failures, next attempt, last triage and last runs.
 
     Example: `loki recur show backup`
     """
-
     workspace = open_project(project)
     recur_show.show(workspace, found(workspace, task), json=json)
 
 
 @app.command("run")
-def run(task: Id, project: Project = Path(), json: Json = False) -> None:
+def run(task: TaskId, project: Project = Path(), json: Json = False) -> None:
     """Run a task now, due or not, paused or not; its outcome counts like any other.
 
     Exit codes: 0 success, 4 it failed, 6 put off, 130 interrupted.
@@ -67,13 +67,12 @@ def run(task: Id, project: Project = Path(), json: Json = False) -> None:
     """
     from loki.cli.run import take_signals
     from loki.cli.tick import tell
-    from loki.jobs.recurring import scheduling
 
     workspace = open_project(project)
     take_signals()
-    dispatcher = scheduling.dispatcher(workspace)
-    done = dispatcher.run_now(found(workspace, task))
-    dispatcher.close()
+    runs_now = dispatcher(workspace)
+    done = runs_now.run_now(found(workspace, task))
+    runs_now.close()
     tell(done, json=json)
     if done.busy:
         raise UsageError(f"{done.busy[0]} is running already")
@@ -86,7 +85,7 @@ def run(task: Id, project: Project = Path(), json: Json = False) -> None:
 
 @app.command("history")
 def history(
-    task: Id,
+    task: TaskId,
     output: Annotated[bool, typer.Option("--output", help="Also what the runs printed.")] = False,
     last: Annotated[int, typer.Option(min=1, help="So many of the last runs.")] = 20,
     project: Project = Path(),
@@ -96,21 +95,16 @@ def history(
 
     Example: `loki recur history backup --output --last 1`
     """
-
     workspace = open_project(project)
     recur_show.history(workspace, found(workspace, task), last, json=json, output=output)
 
 
 @app.command("remove")
-def remove(task: Id, project: Project = Path(), json: Json = False) -> None:
+def remove(task: TaskId, project: Project = Path(), json: Json = False) -> None:
     """Remove a task with all that is kept of its runs.
 
     Example: `loki recur remove backup`
     """
-    from loki.base import path_containment
-    from loki.jobs.recurring.recurring_tasks import FOLDER
-    from loki.jobs.recurring.scheduling import Locks, recurring_tasks
-
     workspace = open_project(project)
     id_ = found(workspace, task)
     with Locks(workspace.folder)(id_) as is_ours:

@@ -18,8 +18,13 @@ from loki.cli.recur_show import (
     MaxIterations,
     Timeout,
     Zone,
+    added,
+    as_data,
     schedule_said,
 )
+from loki.jobs.recurring.recurring_agent_run import spec_of
+from loki.jobs.recurring.recurring_outcome import Work, defined
+from loki.jobs.recurring.scheduling import recurring_tasks
 
 
 def command(
@@ -92,11 +97,6 @@ def command(
     Example: `loki recur add --cron "*/15 * * * *" --timeout 2m -- curl -fsS https://shop.example/health`,
     or `loki recur add --cron @daily --task "make the tests pass" --check "pytest -q" --agent claude`
     """
-    from loki.cli import recur_show
-    from loki.jobs.recurring import recurring_agent_run
-    from loki.jobs.recurring.recurring_outcome import Work, defined
-    from loki.jobs.recurring.scheduling import recurring_tasks
-
     workspace = open_project(project)
     agent_part = {
         "task": task,
@@ -130,12 +130,12 @@ def command(
         now=workspace.clock.now(),
     )
     if made.agent is not None:  # say now what would be wrong with every run
-        recurring_agent_run.spec_of(workspace, made)
+        spec_of(workspace, made)
     recurring_tasks(workspace).add(made)
     if json:
-        show_json(recur_show.as_data(made, workspace))
+        show_json(as_data(made, workspace))
     else:
-        typer.echo("\n".join(recur_show.added(made, workspace)))
+        typer.echo("\n".join(added(made, workspace)))
 
 
 def _only_with_task(*said: object) -> None:

@@ -1,8 +1,9 @@
-"""``loki pause``, ``loki edit`` and what `loki resume` does with a recurring task."""
+"""``loki pause``, ``loki edit``, and what `loki resume` does with a recurring task."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,25 +12,29 @@ import typer
 from loki.action.task import COMPLEXITIES, KINDS
 from loki.base.error import UsageError
 from loki.base.time import argument_seconds
-from loki.cli.common import AgentCommand, AgentName, Json, Project, open_project, show_json
+from loki.cli.common import AgentCommand, AgentName, Json, Project, TaskId, open_project, show_json
 from loki.cli.recur_show import (
     CronText,
     Every,
-    Id,
     MaxFailureRestarts,
     MaxIterations,
     Timeout,
     Zone,
+    as_data,
     found,
+    next_of,
     schedule_said,
 )
+from loki.jobs.recurring import recurring_outcome
+from loki.jobs.recurring.recurring_agent_run import spec_of
+from loki.jobs.recurring.recurring_task import CronPart, RecurringTask
+from loki.jobs.recurring.scheduling import recurrence_settings, recurring_tasks
 
 if TYPE_CHECKING:
-    from loki.jobs.recurring.recurring_task import RecurringTask
     from loki.workspace import Workspace
 
 
-# --- What ``loki edit`` changes of a recurring task that an agent works on ----------------------------
+# --- What `loki edit` changes of an agent's recurring task -------------------------------------------
 
 
 def agent_changes(
@@ -76,11 +81,11 @@ def agent_changed(task: RecurringTask, changes: dict[str, Any]) -> RecurringTask
     return after.with_(title=after.agent.task) if is_its_words and after.agent else after
 
 
-# --- ``loki pause``, ``loki edit`` and what `loki resume` does with a recurring task ------------------
+# --- The commands -------------------------------------------------------------------------------------
 
 
 def pause(
-    task: Id,
+    task: TaskId,
     reason: Annotated[str, typer.Option(help="Why; it is shown with the task.")] = "",
     project: Project = Path(),
     json: Json = False,
@@ -92,17 +97,15 @@ def pause(
     Example: `loki pause backup --reason "the disk is being replaced"`
     """
     from loki.cli.review import user
-    from loki.jobs.recurring.recurring_outcome import paused
 
     workspace = open_project(project)
-    now = workspace.clock.now()
-    after = _change(
-        workspace, found(workspace, task), "paused", lambda one: paused(one, now, reason, user())
-    )
-    _told(workspace, after, f"paused {after.id}; loki resume {after.id} goes on with it", json=json)
+    id_, now = found(workspace, task), workspace.clock.now()
+    told = f"paused {id_}; loki resume {id_} goes on with it"
+    pauses = partial(recurring_outcome.paused, now=now, reason=reason, by=user())
+    _change(workspace, id_, "paused", pauses, told, json=json)
 
 
-def resume(task: Id, project: Project = Path(), json: Json = False) -> None:
+def resume(task: TaskId, project: Project = Path(), json: Json = False) -> None:
     """Run a task again that was paused, or that stopped after too many failures.
 
     What fell into the pause is not made up for. Failures stay counted: the next one is the next in
@@ -122,16 +125,13 @@ def resume_recurring(workspace: Workspace, id_: str, *, json: bool) -> None:
         id_: of the task, as it is.
         json: tell it as JSON.
     """
-    from loki.jobs.recurring.recurring_outcome import resumed
-    from loki.jobs.recurring.scheduling import recurrence_settings
-
     now, known = workspace.clock.now(), recurrence_settings(workspace)
-    after = _change(workspace, id_, "resumed", lambda one: resumed(one, now, known))
-    _told(workspace, after, f"resumed {id_}", json=json)
+    resumes = partial(recurring_outcome.resumed, now=now, settings=known)
+    _change(workspace, id_, "resumed", resumes, f"resumed {id_}", json=json)
 
 
 def edit(
-    task: Id,
+    task: TaskId,
     cron: CronText = None,
     every: Every = None,
     schedule: Annotated[
@@ -210,13 +210,14 @@ def edit(
     """
     from loki.cli.queue import edit as edit_queued
     from loki.cli.queue import queued_id
-    from loki.jobs.recurring.scheduling import recurring_tasks
 
     workspace = open_project(project)
     cron, every = _either(schedule, cron, every)
     changes: dict[str, Any] = {}
     if command is not None:
-        changes["command"] = _words(workspace, command)
+        changes["command"] = recurring_outcome.Work.of_command(
+            [command], None, workspace.root
+        ).command
     if title is not None:
         changes["title"] = title
     if timeout is not None:
@@ -242,15 +243,15 @@ def edit(
     if not (changes or work or has_schedule or reset_failures):
         raise UsageError("what is to change? `loki edit --help` says what can")
     if queued := queued_id(workspace, task, recurring_tasks(workspace).ids()):
-        others = {"schedule": has_schedule, "reset_failures": reset_failures}
-        edit_queued(
-            workspace, queued, changes | work | {n: v for n, v in others.items() if v}, json=json
-        )
+        if has_schedule:
+            changes["schedule"] = True
+        if reset_failures:
+            changes["reset_failures"] = True
+        edit_queued(workspace, queued, changes | work, json=json)
         return
     id_ = found(workspace, task)
     edits = _edits(workspace, changes, work, (cron, every, zone, *limits), reset=reset_failures)
-    after = _change(workspace, id_, "edited", edits)
-    _told(workspace, after, f"changed {id_}", json=json)
+    _change(workspace, id_, "edited", edits, f"changed {id_}", json=json)
 
 
 def _either(
@@ -265,12 +266,6 @@ def _either(
     return (schedule, None) if is_cron else (None, schedule)
 
 
-def _words(workspace: Workspace, command: str) -> tuple[str, ...]:
-    from loki.jobs.recurring.recurring_outcome import Work
-
-    return Work.of_command([command], None, workspace.root).command
-
-
 _Schedule = tuple[str | None, str | None, str | None, int | None, int | None]
 
 
@@ -283,11 +278,6 @@ def _edits(
     reset: bool,
 ) -> Callable[[RecurringTask], RecurringTask]:
     """What makes the changed task of the one that is there."""
-    from loki.jobs.recurring import recurring_agent_run
-    from loki.jobs.recurring.recurring_outcome import checked, replanned, without_failures
-    from loki.jobs.recurring.recurring_task import CronPart
-    from loki.jobs.recurring.scheduling import recurrence_settings
-
     now, known = workspace.clock.now(), recurrence_settings(workspace)
 
     def edits(task: RecurringTask) -> RecurringTask:
@@ -311,12 +301,13 @@ def _edits(
                 zone = part.zone
             new = schedule_said(cron, every, zone, limits[0], limits[1])
             data = after.model_dump(mode="json") | {"schedule": new}
-            after = replanned(checked(data).with_(next_run_at=None), now, known)
+            unplanned = recurring_outcome.checked(data).with_(next_run_at=None)
+            after = recurring_outcome.replanned(unplanned, now, known)
         if reset:
-            after = without_failures(after, now, known)
-        after = checked(after.model_dump(mode="json"))
+            after = recurring_outcome.without_failures(after, now, known)
+        after = recurring_outcome.checked(after.model_dump(mode="json"))
         if work:  # say now what would be wrong with every run
-            recurring_agent_run.spec_of(workspace, after)
+            spec_of(workspace, after)
         return after
 
     return edits
@@ -327,24 +318,19 @@ def _change(
     id_: str,
     event: str,
     change: Callable[[RecurringTask], RecurringTask],
-) -> RecurringTask:
-    """Change a task, and log that a person did.
+    told: str,
+    *,
+    json: bool,
+) -> None:
+    """Change a task, log that a person did, and tell so.
 
     Raises:
         UsageError: its file cannot be used.
     """
-    from loki.jobs.recurring.scheduling import recurring_tasks
-
     tasks = recurring_tasks(workspace)
     after = tasks.update(id_, change) or tasks.load(id_)
     tasks.log(workspace.clock.now(), event, id_, by="person")
-    return after
-
-
-def _told(workspace: Workspace, task: RecurringTask, said: str, *, json: bool) -> None:
-    from loki.cli import recur_show
-
     if json:
-        show_json(recur_show.as_data(task, workspace))
+        show_json(as_data(after, workspace))
     else:
-        typer.echo("\n".join((said, *recur_show.next_of(task, workspace))))
+        typer.echo("\n".join((told, *next_of(after, workspace))))

@@ -14,8 +14,8 @@ import typer
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
 from loki.base.time import argument_seconds, isoformat, local_zone
-from loki.cli.common import show_json
-from loki.cli.show import find, quote
+from loki.cli.common import find, show_json
+from loki.cli.show import quote
 from loki.jobs.recurring.recurring_run import RunRecord
 from loki.jobs.recurring.recurring_task import CronPart, RecurringTask, Unreadable
 from loki.jobs.recurring.schedule import Cron
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 # --- What the commands for recurring tasks share ------------------------------------------------------
 
-Id = Annotated[str, typer.Argument(help="Id of the task, or how it begins.")]
 Zone = Annotated[
     str | None,
     typer.Option(help="Time zone of --cron, like Europe/Berlin. [default: this machine's]"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,11 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from loki.base.error import AgentError, LokiError, UsageError
-from loki.cli.common import Project, agent_said, fail, log_to_console, show_json
+from loki.cli.common import (
+    OutcomeJson,
+    Project,
+    TaskId,
+    agent_said,
+    find,
+    load_project,
+    log_to_console,
+)
 from loki.cli.inbox import ask as ask_on_terminal
 from loki.cli.recur_change import resume_recurring
 from loki.cli.recur_show import recurring_id
-from loki.cli.show import find
+from loki.execution import resolve
+from loki.memory import task_record
+from loki.people.approval import PREFIX
 
 if TYPE_CHECKING:
     from loki.action.loop.agent_call import AnyAgent
@@ -23,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def command(
-    task: Annotated[str, typer.Argument(help="Id of the task, or how it begins.")],
+    task: TaskId,
     context: Annotated[
         str | None,
         typer.Option(help="What you know and the agent cannot; every later briefing has it."),
@@ -78,7 +87,7 @@ def command(
     ask: Annotated[
         bool, typer.Option("--ask", help="Ask at once where it needs a person again.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="The outcome as JSON on stdout.")] = False,
+    json: OutcomeJson = False,
 ) -> None:
     """Go on with a task that stopped: escalated, out of attempts or time, paused or interrupted.
 
@@ -94,9 +103,7 @@ def command(
 
     Example: `loki resume fix-the-login --context "the sign is wrong in calc.py, not in the test"`
     """
-    from loki.runtime import Runtime
-
-    workspace = Runtime(project)
+    workspace = load_project(project)
     if recurring := recurring_id(workspace, task):
         resume_recurring(workspace, recurring, json=json)
         return
@@ -109,9 +116,7 @@ def command(
         return
     id_ = find(workspace.tasks(), task)
     from loki.cli.run import report, take_signals
-    from loki.execution import resolve
     from loki.jobs.work.task_interventions import take_over
-    from loki.people.approval import PREFIX
 
     log_to_console()
     take_signals()
@@ -161,9 +166,6 @@ def agent_of(
     Raises:
         UsageError: its command is not known, holds a secret, or does not exist.
     """
-    from loki.execution import resolve
-    from loki.memory import task_record
-
     if agent is not None or agent_command is not None:
         return agent_said(workspace, agent, agent_command)
     kept = task_record.load(workspace.store, id_).agent or {}
@@ -178,32 +180,6 @@ def _nobody(_briefing: object) -> None:
         "which (--agent or --agent-command)",
         retryable=False,
     )
-
-
-def give_up(
-    workspace: Runtime, id_: str, *, force: bool = False, json: bool = False, why: str = ""
-) -> None:
-    """Abort a task and say what was restored; where somebody changed files since, fail."""
-    undone = workspace.abort(id_, force=force, why=why)
-    if undone.conflicts and not force:
-        listing = "; ".join(f"{c.path}: {c.reason}" for c in undone.conflicts)
-        fail(
-            f"nothing was restored and the task stays open, because files changed since ({listing});"
-            " --force overwrites them",
-            1,
-        )
-    if json:
-        show_json({"task_id": id_, "status": "failed", "restored": list(undone.restored)})
-        return
-    for path in undone.restored:
-        typer.echo(f"restored {path}")
-    shown = shlex.quote(id_)
-    told = (
-        f"`loki show {shown}` still tells every attempt"
-        if id_ in workspace.tasks()
-        else "it was never begun"
-    )
-    typer.echo(f"aborted {id_}: {told}.")
 
 
 def ask_person(workspace: Runtime, outcome: Outcome, agent: Any) -> Outcome:

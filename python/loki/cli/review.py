@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from loki.base.error import ConfigError, StoreError, UsageError
-from loki.cli.common import Json, Project, project_option, show_json, shown_path
+from loki.cli.common import (
+    Decider,
+    Json,
+    Project,
+    load_project,
+    project_option,
+    show_json,
+    shown_path,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +45,7 @@ def command(
         typer.Option(metavar="ID", help="Put this one off to a later review; may be said again."),
     ] = None,
     reason: Annotated[str, typer.Option(help="Why it is rejected.")] = "",
-    by: Annotated[str, typer.Option(help="Who decides; the user of this machine by default.")] = "",
+    by: Decider = "",
     project: Project = Path(),
     json: Json = False,
 ) -> None:
@@ -52,9 +60,7 @@ def command(
     `loki review --json`, then `loki review --approve pattern-1a2b3c4d`, or
     `loki review --reject rule-1a2b3c4d --reason "that folder is gone"`.
     """
-    from loki.runtime import Runtime
-
-    workspace = Runtime(project)
+    workspace = load_project(project)
     review, now = workspace.review(), workspace.clock.now()
     person = by.strip() or user()
     if reject and not reason.strip():
@@ -81,9 +87,7 @@ def reminder(project: Path) -> str:
     Args:
         project: the project's folder.
     """
-    from loki.runtime import Runtime
-
-    workspace = Runtime(project)
+    workspace = load_project(project)
     try:
         agenda = workspace.review().agenda(workspace.clock.now())
     except StoreError:  # the run's own outcome is what matters

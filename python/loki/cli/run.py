@@ -16,9 +16,11 @@ from loki.base.time import argument_seconds, isoformat
 from loki.cli.common import (
     AgentCommand,
     AgentName,
+    OutcomeJson,
     PassEnvironment,
     Project,
     agent_said,
+    load_project,
     log_to_console,
     project_option,
     show_json,
@@ -28,6 +30,7 @@ from loki.cli.review import reminder
 from loki.execution import resolve
 from loki.memory.attempt import DRIFT
 from loki.memory.task_record import Outcome
+from loki.people.approval import Approvals
 from loki.people.escalation import options
 
 if TYPE_CHECKING:
@@ -126,7 +129,7 @@ def command(
             "--ask", help="Where a person is needed, ask on the terminal at once and go on."
         ),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="The outcome as JSON on stdout.")] = False,
+    json: OutcomeJson = False,
 ) -> None:
     """Work on a task until its checks pass, a person is needed, or attempts run out.
 
@@ -151,11 +154,10 @@ def command(
     `--agent anthropic:claude-opus-4-5`
     """
     from loki.jobs.inbox import human_review_answers
-    from loki.runtime import Runtime
 
     log_to_console()
     take_signals()
-    workspace = Runtime(project)
+    workspace = load_project(project)
     human_review_answers.finish_reviews(workspace)
     worker = agent_said(
         workspace,
@@ -203,7 +205,6 @@ def report(outcome: Outcome, project: Path, *, json: bool = False) -> None:
 
 def _how_to_approve(project: Path, task_id: str) -> list[str]:
     """A line for each command that waits: what it is, and what to type."""
-    from loki.people.approval import Approvals
     from loki.stores import open_store
 
     return [

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from loki.base import codec
 from loki.base.error import StoreError, UsageError
 from loki.base.text_format import amount, line, span
-from loki.cli.common import Json, Project, show_json
+from loki.cli.common import Json, Project, find, load_project, show_json
+from loki.memory import task_record
 from loki.memory.task_record import TaskRecord
 
 if TYPE_CHECKING:
@@ -44,9 +46,8 @@ def command(
     `loki history` lists the attempts of all tasks, `loki report` says what they amount to.
     """
     from loki.cli.recur_show import recurring_id  # which finds tasks as this does
-    from loki.runtime import Runtime
 
-    workspace = Runtime(project)
+    workspace = load_project(project)
     if task is not None and task.startswith(".triage-"):
         from loki.cli import recur_show as triage_show
 
@@ -88,52 +89,17 @@ def command(
 
 def _record(workspace: Workspace, task: str) -> TaskRecord:
     """What is kept of a task; its id alone where its record is damaged or was never written."""
-    from loki.memory import task_record
-
     found = task_record.load(workspace.store, task)
     return found or replace(found, title="(no record of it)")
 
 
 def _as_json(record: TaskRecord) -> dict[str, Any]:
-    from loki.base import codec
-
     return codec.write(record) if record else {"id": record.id, "title": record.title}
 
 
 def _describe(record: TaskRecord) -> str:
     """One line for a task's record: status, attempts and title."""
     return f"{record.id}  {record.status or 'running or interrupted'}  {record.title}"
-
-
-def find(tasks: list[str], wanted: str, what: str = "task") -> str:
-    """The id that is, or alone begins with, what was asked for.
-
-    Args:
-        tasks: ids that there are.
-        wanted: one of them, or how it begins.
-        what: what they are ids of.
-
-    Raises:
-        UsageError: there is none, or several.
-    """
-    if wanted in tasks:
-        return wanted
-    found = [id_ for id_ in tasks if wanted and id_.startswith(wanted)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise UsageError(f"{wanted!r} is the beginning of several {what}s: {_some(found)}")
-    there = f"there are: {_some(tasks)}" if tasks else f"there are no {what}s here yet"
-    raise UsageError(f"no {what} {wanted!r}; {there}")
-
-
-def _some(ids: Sequence[str]) -> str:
-    more = f" and {len(ids) - _LISTED} more" if len(ids) > _LISTED else ""
-    return ", ".join(ids[:_LISTED]) + more
-
-
-_LISTED = 20
-"""Ids that an error names, at most; chosen."""
 
 
 def _only(attempts: list[Attempt], number: int) -> list[Attempt]:

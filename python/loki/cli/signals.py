@@ -12,7 +12,15 @@ import typer
 
 from loki.base.text_format import amount, line, span
 from loki.base.time import isoformat
-from loki.cli.common import Json, Project, is_passed_on, name_and_value, open_project, show_json
+from loki.cli.common import (
+    Json,
+    Project,
+    find,
+    is_passed_on,
+    name_and_value,
+    open_project,
+    show_json,
+)
 from loki.people.signal import FOLDER, KINDS, Signal
 
 if TYPE_CHECKING:
@@ -56,7 +64,7 @@ def _default(
     project: Project = Path(),
     json: Json = False,
 ) -> None:
-    if not is_passed_on(context, project=str(project), json=json):
+    if not is_passed_on(context):
         list_(all_, project, json)
 
 
@@ -214,7 +222,6 @@ def _pending(workspace: Workspace) -> list[Signal]:
 
 
 def _find(workspace: Workspace, wanted: str) -> Signal:
-    from loki.cli.show import find
     from loki.jobs.signals import signals_of
 
     known = [one for one in signals_of(workspace).all() if one.standing != "handled"]

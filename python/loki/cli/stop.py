@@ -10,12 +10,10 @@ import typer
 
 from loki.base.text_format import line
 from loki.base.time import argument_seconds
-from loki.cli.common import Project, fail, show_json
-from loki.cli.show import find
+from loki.cli.common import Force, Project, fail, find, load_project, show_json
 
 if TYPE_CHECKING:
     from loki.execution.stop_request import Word
-    from loki.workspace import Workspace
 
 EndedAsJson = Annotated[bool, typer.Option("--json", help="What was ended, as JSON.")]
 Wait = Annotated[str, typer.Option(help="How long to wait for it, like 30s or 2h.")]
@@ -24,9 +22,7 @@ Wait = Annotated[str, typer.Option(help="How long to wait for it, like 30s or 2h
 def cancel(
     task: Annotated[str, typer.Argument(help="Id of the task or run, or how it begins.")],
     reason: Annotated[str, typer.Argument(help="Why, for whoever wonders later.")] = "",
-    force: Annotated[
-        bool, typer.Option("--force", help="Restore also files that somebody changed since.")
-    ] = False,
+    force: Force = False,
     project: Project = Path(),
     json: EndedAsJson = False,
 ) -> None:
@@ -42,39 +38,37 @@ def cancel(
     Example: `loki cancel fix-login "the page is gone"`
     """
     from loki.action.pipelines import pipeline_record
-    from loki.cli.resume import give_up
     from loki.jobs.queue.queue import queue_of
-    from loki.runtime import Runtime
+    from loki.jobs.work.task_interventions import give_up, user
 
-    workspace = Runtime(project)
+    workspace = load_project(project)
     known = {*workspace.tasks(), *queue_of(workspace).lists().ids()}
     runs = {*pipeline_record.ids(workspace.store)} - known
     found = find(sorted({*known, *runs}), task, "task and no run")
-    if found in runs:
-        _cancel_run(workspace, found, reason, force=force, json=json)
+    if is_run := found in runs:
+        undone = give_up(workspace, found, user(), reason, force=force)
     else:
-        give_up(workspace, found, force=force, json=json, why=reason)
-
-
-def _cancel_run(workspace: Workspace, run: str, why: str, *, force: bool, json: bool) -> None:
-    from loki.jobs.work.task_interventions import give_up, user
-
-    undone = give_up(workspace, run, user(), why, force=force)
-    if json:
-        show_json({"run": run, "status": "failed", "restored": list(undone.restored)})
-    else:
-        for path in undone.restored:
-            typer.echo(f"restored {path}")
-    if undone.conflicts:
+        undone = workspace.abort(found, force=force, why=reason)
+    stays_open = bool(undone.conflicts) and not force
+    if json and (is_run or not stays_open):
+        name = "run" if is_run else "task_id"
+        show_json({name: found, "status": "failed", "restored": list(undone.restored)})
+    for path in () if json else undone.restored:
+        typer.echo(f"restored {path}")
+    if stays_open:
+        what = "the run" if is_run else "nothing was restored and the task"
         listing = "; ".join(f"{one.path}: {one.reason}" for one in undone.conflicts)
         fail(
-            f"the run stays open, because files changed since ({listing}); --force overwrites them",
+            f"{what} stays open, because files changed since ({listing}); --force overwrites them",
             1,
         )
+    told = f"`loki show {shlex.quote(found)}` still tells every attempt"
+    if is_run:
+        told = f"`loki pipeline show {shlex.quote(found)}` still tells every stage"
+    elif found not in workspace.tasks():
+        told = "it was never begun"
     if not json:
-        typer.echo(
-            f"aborted {run}: `loki pipeline show {shlex.quote(run)}` still tells every stage."
-        )
+        typer.echo(f"aborted {found}: {told}.")
 
 
 def drain(wait: Wait = "24h", project: Project = Path(), json: EndedAsJson = False) -> None:
@@ -105,9 +99,8 @@ def stop(wait: Wait = "30s", project: Project = Path(), json: EndedAsJson = Fals
 
 def _say(word: Word, wait: str, project: Path, json: bool) -> None:
     from loki.jobs.work.task_interventions import broadcast
-    from loki.runtime import Runtime
 
-    there = broadcast(Runtime(project).folder, word, argument_seconds("--wait", wait))
+    there = broadcast(load_project(project).folder, word, argument_seconds("--wait", wait))
     if json:
         show_json({"said": word, "at_work": there})
     elif not there:

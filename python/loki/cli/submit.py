@@ -17,6 +17,7 @@ from loki.cli.common import (
     AgentName,
     PassEnvironment,
     Project,
+    load_project,
     project_option,
     show_json,
 )
@@ -116,7 +117,6 @@ def command(
     """
     from loki.jobs.queue import queue as project_queue
     from loki.jobs.queue.queued_task import QueuedTask
-    from loki.runtime import Runtime
 
     if (task is None) == (json_file is None):
         raise UsageError("what is to be queued? Expected --task or --json-file, one of them")
@@ -151,7 +151,7 @@ def command(
             after,
         )
         tasks = [said]
-    workspace = Runtime(project)
+    workspace = load_project(project)
     queued = project_queue.submit(workspace, tasks, validate=validate)
     if json:
         show_json([dict(one.raw) for one in queued])

@@ -14,11 +14,14 @@ import typer
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line
 from loki.base.time import argument_seconds, isoformat, moment
-from loki.cli.common import Project, log_to_console
+from loki.cli.common import Project, load_project, log_to_console
 from loki.cli.run import take_signals
+from loki.execution.stop_request import Word, listening
+from loki.jobs.recurring import scheduling
+from loki.jobs.recurring.recurring_task import Unreadable
+from loki.jobs.recurring.recurring_tasks import RecurringTasks
 
 if TYPE_CHECKING:
-    from loki.execution.stop_request import Word
     from loki.jobs.recurring.dispatcher import Dispatcher, DispatchRound
     from loki.workspace import Workspace
 
@@ -48,16 +51,13 @@ def command(
     Example: `loki tick --watch`; from cron: `* * * * * cd /srv/shop && loki tick`
     """
     from loki.cli.dead_letters import echo
-    from loki.execution.stop_request import listening
     from loki.jobs.dead_letters.dead_letters import Daily
-    from loki.jobs.recurring import scheduling
     from loki.jobs.signals.signal_handling import attend, followed
     from loki.jobs.work.worker_pool import run_maintenance
-    from loki.runtime import Runtime
 
     log_to_console()
     take_signals()
-    workspace = Runtime(project)
+    workspace = load_project(project)
     run_maintenance(workspace, echo)
     unusable = _tell_unusable(workspace)
     dispatcher = scheduling.dispatcher(workspace)
@@ -92,9 +92,6 @@ def command(
 
 def _tell_unusable(workspace: Workspace) -> bool:
     """Tell of tasks that never run, as their file is torn or says what cannot be; whether there are any."""
-    from loki.jobs.recurring.recurring_task import Unreadable
-    from loki.jobs.recurring.recurring_tasks import RecurringTasks
-
     found = [one for one in RecurringTasks(workspace.store).all() if isinstance(one, Unreadable)]
     for one in found:
         name = f".loki/recurring/{line(one.id)}/task.json"

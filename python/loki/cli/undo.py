@@ -7,16 +7,13 @@ from typing import Annotated
 
 import typer
 
-from loki.cli.common import Project, fail, show_json
-from loki.cli.show import find
+from loki.cli.common import Force, Project, TaskId, fail, find, load_project, show_json
 
 
 def command(
-    task: Annotated[str, typer.Argument(help="Id of the task, or how it begins.")],
+    task: TaskId,
     project: Project = Path(),
-    force: Annotated[
-        bool, typer.Option("--force", help="Restore also files that somebody changed since.")
-    ] = False,
+    force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="What was restored, as JSON.")] = False,
 ) -> None:
     """Restore the project's files as they were before a task's first attempt.
@@ -25,9 +22,8 @@ def command(
     say `--force`.
     """
     from loki.action.loop.recorder import forget_refused
-    from loki.runtime import Runtime
 
-    workspace = Runtime(project)
+    workspace = load_project(project)
     id_ = find(workspace.tasks(), task)
     with workspace.exclusive():
         journal = workspace.journal(id_)

@@ -16,6 +16,8 @@ from loki.cli.common import AgentCommand, AgentName, Project, open_project
 from loki.cli.tick import on_word as word_heard
 from loki.cli.tick import tell as tell_round
 from loki.cli.work import Verbose, Workers, pool_of
+from loki.execution.stop_request import listening
+from loki.jobs.recurring import scheduling
 
 if TYPE_CHECKING:
     from loki.jobs.recurring.dispatcher import Dispatcher
@@ -43,9 +45,7 @@ def command(
     Example: `loki up --agent claude`
     """
     from loki.cli.dead_letters import echo
-    from loki.execution.stop_request import listening
     from loki.jobs.dead_letters.dead_letters import Daily
-    from loki.jobs.recurring import scheduling
     from loki.jobs.signals.signal_handling import followed
 
     workspace = open_project(project, logging.INFO if verbose else logging.WARNING)
@@ -76,8 +76,6 @@ def command(
 
 
 def _tick(workspace: Workspace, dispatcher: Dispatcher, pool: WorkerPool) -> None:
-    from loki.jobs.recurring import scheduling
-
     try:
         dispatcher.watch(
             heard=partial(tell_round, json=False), has_changed=scheduling.Changes(workspace.folder)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from loki.cli.app import COMMANDS, CommandGroup, app
+from loki.cli.app import COMMANDS, Guarded, app
 
 
 def test_each_command_is_there_by_its_name() -> None:
-    rooms = CommandGroup()
-    assert list(rooms) == list(COMMANDS)
-    assert {command.name for command in rooms.values()} == set(COMMANDS)
-    assert get_command(app).name == "loki"
+    loki = get_command(app)
+    assert isinstance(loki, Guarded)
+    assert loki.name == "loki"
+    assert list(loki.commands) == list(COMMANDS)
+    assert [loki.get_command(None, name).name for name in COMMANDS] == list(COMMANDS)
 
 
 def test_help_lists_all_and_a_slip_is_told_the_nearest() -> None:

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from loki.base.error import UsageError
-from loki.cli.common import log_to_console, show_json
+from loki.cli.common import load_project, log_to_console, show_json
 
 TOOLS = ("pytest", "ruff", "mypy")
 
@@ -84,11 +84,10 @@ def _project(directory: Path | None) -> Path:
 
 def _work(root: Path, number: int) -> dict[str, Any]:
     from loki.agents.scripted import ScriptedAgent
-    from loki.runtime import Runtime
 
     story = _stories()[number]
     typer.secho(f"\n{number + 1}. {story.title}", bold=True, err=True)
-    workspace = Runtime(root)
+    workspace = load_project(root)
     task = workspace.task(
         story.title, checks=story.checks, kind=story.kind, max_attempts=story.max_attempts
     )

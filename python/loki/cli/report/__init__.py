@@ -13,8 +13,7 @@ import typer
 from loki.base.error import UsageError
 from loki.base.text_format import line
 from loki.base.time import isoformat, moment
-from loki.cli.common import Project, show_json, since_moment
-from loki.cli.show import find
+from loki.cli.common import OnlyTask, Project, find, load_project, show_json, since_moment
 
 if TYPE_CHECKING:
     from loki.memory.attempt_metrics import Summary
@@ -35,9 +34,7 @@ def command(
         str | None,
         typer.Option(help="Only executions worked on since: a time back, like 7d, or a date."),
     ] = None,
-    task: Annotated[
-        str | None, typer.Option(help="Only this task: its id, or how it begins.")
-    ] = None,
+    task: OnlyTask = None,
     project: Project = Path(),
     json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
 ) -> None:
@@ -48,9 +45,7 @@ def command(
 
     Example: `loki report -o report.html`; `loki report --since 7d`; `loki report --json | jq .strategies`
     """
-    from loki.runtime import Runtime
-
-    workspace = Runtime(project)
+    workspace = load_project(project)
     tasks = [find(workspace.tasks(), task)] if task is not None else None
     start = since_moment("--since", since, workspace.clock.now()) if since is not None else None
     summary = summarize(workspace, tasks, start)
