@@ -22,7 +22,7 @@ from pydantic import (
 from loki.base.error import ConfigError
 from loki.base.time import seconds
 
-# --- The tables of ``.loki/config.toml``, each with its settings and their defaults -------------------
+# --- The tables, each with its settings and their defaults --------------------------------------------
 
 
 def _duration(value: Any) -> float:
@@ -34,10 +34,14 @@ def _duration(value: Any) -> float:
 Seconds = Annotated[float, BeforeValidator(_duration)]
 
 
-class LoopConfig(BaseModel):
-    """``[loop]``: how often and how long."""
+class _Table(BaseModel):
+    """A table: what is no setting of it is a mistake."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class LoopConfig(_Table):
+    """``[loop]``: how often and how long."""
 
     max_retries: int = Field(default=3, ge=0)
     infrastructure_retries: int = Field(default=5, ge=0)
@@ -54,10 +58,8 @@ class LoopConfig(BaseModel):
     """Globs of JUnit reports that the project's own checks write, relative to it."""
 
 
-class LimitsConfig(BaseModel):
+class LimitsConfig(_Table):
     """``[limits]``: what one run of a task may take; it ends with exit code 5 once that is spent."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     attempts: int | None = Field(default=None, ge=1)
     time: Seconds | None = None
@@ -66,19 +68,15 @@ class LimitsConfig(BaseModel):
     """US dollars."""
 
 
-class ExecuteConfig(BaseModel):
+class ExecuteConfig(_Table):
     """``[execute]``: what a proposal may run."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     allow_commands: tuple[str, ...] = ()
     """Globs of whole commands, like ``pip install *``; none is allowed by itself."""
 
 
-class SandboxConfig(BaseModel):
+class SandboxConfig(_Table):
     """``[sandbox]``: the box that commands of agents and checks run in."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     mode: Literal["auto", "off", "required"] = "auto"
     """In one where the machine has any; in none; or not at all where it has none."""
@@ -90,10 +88,8 @@ class SandboxConfig(BaseModel):
     """Whether checks and commands may use the network; agents always may, as they call their service."""
 
 
-class AgentConfig(BaseModel):
+class AgentConfig(_Table):
     """``[agents.<name>]``: an agent that pipelines and ``--agent`` call by its name."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     command: str | None = Field(default=None, min_length=1)
     """As for ``loki run --agent-command``; this, ``preset`` or both, or ``model``."""
@@ -142,10 +138,8 @@ class AgentConfig(BaseModel):
         return self
 
 
-class ModelsConfig(BaseModel):
+class ModelsConfig(_Table):
     """``[models]``: how models are asked; how often and how long stands in ``[loop]``."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     parallel: int = Field(default=5, ge=1, le=1000)
     """Calls to one model at a time; fewer while it recovers from an outage."""
@@ -156,10 +150,8 @@ class ModelsConfig(BaseModel):
     """How long a call waits, all pauses together, where no model may be asked before a time."""
 
 
-class BreakerConfig(BaseModel):
+class BreakerConfig(_Table):
     """Arguments of `loki.Breaker` that are other than usual."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     threshold: int | None = Field(default=None, ge=1)
     """Failures within the window that trip it, in place of their share."""
@@ -187,19 +179,15 @@ class BreakersConfig(BreakerConfig):
     """``[breakers.named."api/claude"]``: of single ones, or of globs of names; also of whole agents'."""
 
 
-class WorkConfig(BaseModel):
+class WorkConfig(_Table):
     """``[work]``: how ``loki work`` goes about the queue."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     parallel: int = Field(default=5, ge=1, le=1000)
     """Tasks at a time; fewer while a circuit breaker is open, and for a while afterwards."""
 
 
-class PriceConfig(BaseModel):
+class PriceConfig(_Table):
     """``[prices."<model>"]``: US dollars for a million tokens, instead of the built-in table's."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     input: float = Field(ge=0, allow_inf_nan=False)
     output: float = Field(ge=0, allow_inf_nan=False)
@@ -209,10 +197,8 @@ class PriceConfig(BaseModel):
     """Of input into it; ``input`` where nothing is said."""
 
 
-class SignsConfig(BaseModel):
+class SignsConfig(_Table):
     """``[signs]``: how often a failure comes back before it binds, and what never does."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     threshold: int = Field(default=2, ge=2)
     thresholds: dict[str, Annotated[int, Field(ge=2)]] = {}
@@ -224,10 +210,8 @@ class SignsConfig(BaseModel):
     """How old a run gets on the branch that others are merged into, or where there is none."""
 
 
-class RecurrenceConfig(BaseModel):
+class RecurrenceConfig(_Table):
     """``[recurrence]``: tasks that come round again, and what becomes of their failures."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     triage_threshold: int = Field(default=3, ge=1)
     """Failures in a row after which a triage agent looks at a task."""
@@ -241,20 +225,16 @@ class RecurrenceConfig(BaseModel):
     """Runs at a time; agents that work in the project wait for each other anyway."""
 
 
-class SignalsConfig(BaseModel):
+class SignalsConfig(_Table):
     """``[signals]``: what is done about signals without a person."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     merge: Literal["ask", "auto"] = "ask"
     """Whether a branch whose tests passed is merged by loki, where that is clean and the tests still
     pass; else a person merges it."""
 
 
-class DriftConfig(BaseModel):
+class DriftConfig(_Table):
     """``[drift]``: what happens where work leaves its task."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     detect: bool = True
     """loki looks for drift itself."""
@@ -264,10 +244,8 @@ class DriftConfig(BaseModel):
     """Lines about a task in ``.loki/signals/DRIFT_DETECTED`` count, whoever writes them."""
 
 
-class ContextConfig(BaseModel):
+class ContextConfig(_Table):
     """``[context]``: when a conversation is begun anew, from its ledger; 0 switches one off."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     drifts: int = Field(default=3, ge=0)
     iterations: int = Field(default=25, ge=0)
@@ -276,19 +254,15 @@ class ContextConfig(BaseModel):
     same_error: int = Field(default=3, ge=0)
 
 
-class BriefingConfig(BaseModel):
+class BriefingConfig(_Table):
     """``[briefing]``: how long it may be."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     budget_tokens: int = Field(default=6000, ge=1)
     rules_tokens: int = Field(default=500, ge=0)
 
 
-class ReviewConfig(BaseModel):
+class ReviewConfig(_Table):
     """``[review]``: what a person is asked about before work goes on; each can be switched off."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     low_confidence: bool = True
     """Where an agent is unsure of a critical decision."""
@@ -322,10 +296,8 @@ NotificationKind: TypeAlias = Literal[
 """What people are told of."""
 
 
-class NotifyConfig(BaseModel):
+class NotifyConfig(_Table):
     """``[notify]``: how people are told that something waits for them."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     command: str | None = Field(default=None, min_length=1)
     """A program that reads the notification, JSON, on its standard input."""
@@ -343,7 +315,7 @@ class NotifyConfig(BaseModel):
         return command
 
 
-# --- A workspace's settings: ``.loki/config.toml``, every one of them optional ------------------------
+# --- The whole file -----------------------------------------------------------------------------------
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -351,10 +323,8 @@ else:
     import tomli as tomllib
 
 
-class Config(BaseModel):
+class Config(_Table):
     """Everything in ``.loki/config.toml``."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     loop: LoopConfig = LoopConfig()
     limits: LimitsConfig = LimitsConfig()

@@ -29,8 +29,7 @@ from loki.action.changes.change import Change, Edit
 from loki.action.changes.project_copies import ProjectCopies
 from loki.action.changes.scratch_copy import repository, scratch_folder
 from loki.action.changes.tree import Tree
-from loki.action.loop import failure_analysis
-from loki.action.loop.recorder import kept_command
+from loki.action.loop.recorder import apply_draft, kept_command, own_change
 from loki.action.processes.command_guard import command_guard_of
 from loki.action.processes.command_line import leading_assignments, split_command_line
 from loki.action.processes.process import MAX_OUTPUT, CommandResult, run
@@ -360,12 +359,10 @@ class CommandAgent:
         """
         before = briefing.seen()
         with self._copy(before, briefing.copies) as start:
-            laid = failure_analysis.apply_draft(briefing.draft, start)
+            laid = apply_draft(briefing.draft, start)
             done, report = self._run(briefing, start.root, before)
             end = Tree.scan(start.root, previous=laid, also={*start.entries, *laid.entries})
-            change = failure_analysis.own_change(
-                Change.between(start, end), briefing.draft, laid, end
-            )
+            change = own_change(Change.between(start, end), briefing.draft, laid, end)
             change = with_signals(self._without_leavings(change, start), start.root)
         if report is None:
             printed = done.stdout.decode("utf-8", "replace")

@@ -43,7 +43,7 @@ from loki.action.changes.tree import Tree
 from loki.action.checks.imports import Files, imports_of, resolve
 from loki.action.loop.agent_call import is_resilient
 from loki.action.loop.briefing import LESS
-from loki.action.loop.failure_analysis import with_draft
+from loki.action.loop.recorder import with_draft
 from loki.action.processes.command_line import split_command_line
 from loki.base.error import AllRefused, ErrorKind, LLMError, UsageError
 from loki.base.markup import fence

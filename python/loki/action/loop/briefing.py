@@ -52,8 +52,7 @@ def from_facts(state: State, failure: Failure, decision: Decision, now: datetime
         decision: what was decided about it.
         now: the time of day.
     """
-    current = state.current
-    assert current is not None
+    current = state.attempt
     return Reflection(
         _why(state, failure),
         _instead(state, decision),
@@ -66,8 +65,7 @@ def from_facts(state: State, failure: Failure, decision: Decision, now: datetime
 
 
 def _tried_in_attempt(state: State) -> str:
-    current = state.current
-    assert current is not None
+    current = state.attempt
     files = current.executed.files if current.executed else ()
     if not files and current.proposal is not None:
         files = current.proposal.change.paths

@@ -1,14 +1,14 @@
 """The closed loop as a pure machine: (state, event, now) → (state, effects).
 
-Nothing of the proposal is applied. A return to reasoning is no failed attempt: it touches neither the
-task's retries nor a pattern's, and what it cost counts for the budget.
-
 GENERATE → VALIDATE → EXECUTE → EVALUATE → REGRESSION (→ LAND) → SUCCESS; a failure in any is analyzed
 (`loki.decision.loop_policy`) and leads to FIX → GENERATE, to a wait, to ESCALATE or to DEAD LETTER.
+Where a proposal leaves its task, nothing of it is applied, and that is no failed attempt: it touches
+neither the task's retries nor a pattern's, and what it cost counts for the budget.
+
 No I/O and no clock in here: a driver performs the effects and brings the answers back as events.
 An event that a phase does not expect raises `IllegalTransition` and leaves the state untouched.
 
-Covered by tests/py/action/loop/test_loop.py, every row of `TABLE`.
+Covered by tests/py/action/loop/test_loop_table.py, every row of `TABLE`.
 """
 
 from __future__ import annotations
@@ -65,12 +65,14 @@ from loki.action.loop.loop_events import (
     Validate,
     Validated,
     Waited,
+    prepend,
 )
 from loki.action.loop.loop_state import (
     APPLIED,
     Current,
     Phase,
     State,
+    Step,
     awaited,
     charged,
     measured,
@@ -85,25 +87,15 @@ from loki.action.loop.loop_state import (
 )
 from loki.base.log import quoted
 from loki.decision.drift.drift import Drift, DriftResponse, decide, worst
+from loki.decision.fallback_policy import IllegalTransition
 from loki.decision.loop_policy import Action
 from loki.memory.attempt import DRIFT
 from loki.recognition.failure import Failure
 
-# --- What the loop does where a proposal leaves its task; pure, as the loop itself --------------------
+# --- Where a proposal leaves its task -----------------------------------------------------------------
 
 
-def on_scope_drift(
-    state: State, event: Drifted | DriftReviewed, now: datetime
-) -> tuple[State, tuple[Effect, ...], bool]:
-    """The state, what is to be done, and whether the agent is asked anew.
-
-    Args:
-        state: the state, an attempt in flight.
-        event: what drifted, or what a review of it said.
-        now: the time of day.
-    """
-    if isinstance(event, DriftReviewed):
-        return _reviewed(state, event, now)
+def _drifted(state: State, event: Drifted, now: datetime) -> Step:
     verdict = decide(event.drifts, event.count, state.drift, has_reviewer=event.has_reviewer)
     proposal = proposal_of(state)
     line = say(
@@ -115,19 +107,16 @@ def on_scope_drift(
     report = ReportDrift(event.drifts, proposal.agent)
     if verdict.move is DriftResponse.PAUSE:
         ask = replace(report, ask=verdict.reason)
-        after, ends = finish(state, now, "escalated", verdict.reason, trigger=DRIFT)
-        return after, (line, ask, _kept(state, event.drifts, now), *ends), False
+        end = finish(state, now, "escalated", verdict.reason, trigger=DRIFT)
+        return prepend((line, ask, _kept(state, event.drifts, now)), end)
     if verdict.move is DriftResponse.REVIEW:
-        return state, (line, report, ReviewDrift(proposal, event.drifts)), False
+        return state, (line, report, ReviewDrift(proposal, event.drifts))
     if verdict.move is DriftResponse.PASS:
-        return state, (line, report, Validate(proposal)), False
-    after = _sent_back(state, event.drifts)
-    return after, (line, report, _kept(state, event.drifts, now)), True
+        return state, (line, report, Validate(proposal))
+    return prepend((line, report), _send_back(state, event.drifts, now))
 
 
-def _reviewed(
-    state: State, event: DriftReviewed, now: datetime
-) -> tuple[State, tuple[Effect, ...], bool]:
+def _drift_reviewed(state: State, event: DriftReviewed, now: datetime) -> Step:
     said = "approved" if event.approved else "rejected"
     line = say(
         state,
@@ -135,15 +124,16 @@ def _reviewed(
         warning=not event.approved,
     )
     if event.approved:
-        return state, (line, Validate(proposal_of(state))), False
-    return _sent_back(state, event.drifts), (line, _kept(state, event.drifts, now)), True
+        return state, (line, Validate(proposal_of(state)))
+    return prepend((line,), _send_back(state, event.drifts, now))
 
 
-def _sent_back(state: State, drifts: tuple[Drift, ...]) -> State:
+def _send_back(state: State, drifts: tuple[Drift, ...], now: datetime) -> Step:
     """Back to reasoning: what was proposed may be proposed again, by who insists."""
     digest = proposal_of(state).change.digest()
     proposed = {key: shown for key, shown in state.proposed.items() if key != digest}
-    return replace(state, drift=state.drift.sent_back(drifts), proposed=proposed)
+    after = replace(state, drift=state.drift.sent_back(drifts), proposed=proposed)
+    return prepend((_kept(state, drifts, now),), _generate(after, now, again=True))
 
 
 def _kept(state: State, drifts: tuple[Drift, ...], now: datetime) -> Keep:
@@ -151,14 +141,7 @@ def _kept(state: State, drifts: tuple[Drift, ...], now: datetime) -> Keep:
     return Keep(replace(record(state, now, DRIFT, None, None), error=said, phase=state.phase.value))
 
 
-# --- The closed loop as a pure machine: (state, event, now) → (state, effects) ------------------------
-
-
-class IllegalTransition(Exception):
-    """An event came in a phase that does not expect it: a bug in a driver."""
-
-
-Step = tuple[State, tuple[Effect, ...]]
+# --- A step of the machine ----------------------------------------------------------------------------
 
 
 def step(state: State, event: Event, now: datetime) -> Step:
@@ -178,7 +161,7 @@ def step(state: State, event: Event, now: datetime) -> Step:
     return handler(state, event, now)
 
 
-# --- the phases -------------------------------------------------------------------------------------
+# --- The phases ---------------------------------------------------------------------------------------
 
 
 def _begin(state: State, _event: Begin, now: datetime) -> Step:
@@ -211,27 +194,24 @@ def _generate(state: State, now: datetime, *, delay: float = 0.0, again: bool = 
     """Begin the next attempt, if there is time left; ``again``: with the question of the last."""
     state, warnings, spent = account(state, now)
     if spent is not None:
-        after, effects = finish(state, now, "failed", spent, trigger="budget")
-        return after, (*warnings, *effects)
+        return prepend(warnings, finish(state, now, "failed", spent, trigger="budget"))
     number = state.last_number + 1
     current = Current(number, now, delay_seconds=delay)
     state = replace(
         state, phase=Phase.GENERATE, current=current, last_number=number, made=state.made + 1
     )
     if state.pending_proposal is not None:
-        return _approved(state, state.pending_proposal), (
-            *warnings,
-            Validate(state.pending_proposal),
-        )
+        return prepend(warnings, _approved(state, state.pending_proposal))
     ask = replace(state.asked, attempt=number) if again and state.asked else _question(state)
     return replace(state, asked=ask), (*warnings, ask)
 
 
-def _approved(state: State, withheld: Proposal) -> State:
+def _approved(state: State, withheld: Proposal) -> Step:
     """The next attempt is what a person approved; nobody is asked for it."""
     proposed = {**state.proposed, withheld.change.digest(): ""}
     state = with_current(state, proposal=withheld)
-    return replace(state, pending_proposal=None, proposed=proposed, phase=Phase.VALIDATE)
+    after = replace(state, pending_proposal=None, proposed=proposed, phase=Phase.VALIDATE)
+    return after, (Validate(withheld),)
 
 
 def _question(state: State) -> Ask:
@@ -309,21 +289,12 @@ def _validated(state: State, event: Validated, now: datetime) -> Step:
     )
     if not validation.passed:
         failure = validation.failure(state.setting.patterns)
-        after, effects = analyze(state, failure, now, violation=validation.security)
-        return after, (line, *effects)
+        return prepend((line,), analyze(state, failure, now, violation=validation.security))
     proposal = proposal_of(state)
     baseline: tuple[Effect, ...] = ()
     if state.setting.checks_regressions:
         baseline = (TakeBaseline(proposal.change.paths),)
     return replace(state, phase=Phase.EXECUTE), (line, *baseline, Execute(proposal))
-
-
-def _drifted(state: State, event: Drifted | DriftReviewed, now: datetime) -> Step:
-    state, effects, is_sent_back = on_scope_drift(state, event, now)
-    if not is_sent_back:
-        return state, effects
-    after, more = _generate(state, now, again=True)
-    return after, (*effects, *more)
 
 
 def _executed(state: State, event: Executed, now: datetime) -> Step:
@@ -375,12 +346,10 @@ def _compared(state: State, event: Compared, now: datetime) -> Step:
     complexity = state.setting.task.complexity
     line = say(state, f"regression_check={found.outcome} complexity={complexity}")
     if failure is None:
-        after, effects = _land(state, now)
-    elif state.current is None:  # what an earlier execution broke is where this one begins
-        after, effects = _generate(replace(state, failure=failure), now)
-    else:
-        after, effects = analyze(state, failure, now)
-    return after, (line, *effects)
+        return prepend((line,), _land(state, now))
+    if state.current is None:  # what an earlier execution broke is where this one begins
+        return prepend((line,), _generate(replace(state, failure=failure), now))
+    return prepend((line,), analyze(state, failure, now))
 
 
 def _land(state: State, now: datetime) -> Step:
@@ -419,32 +388,29 @@ def _helped(state: State, event: StrategyResult, now: datetime) -> Step:
 
 def _waited(state: State, _event: Waited, now: datetime) -> Step:
     """After a wait for infrastructure the same again, from where it failed; else a new attempt."""
-    assert state.decision is not None and state.current is not None  # noqa: PT018
+    assert state.decision is not None
     waited = state.wait_seconds
     is_retry = state.decision.action is Action.RETRY
     if not is_retry or state.failed_in in {Phase.GENERATE, Phase.VALIDATE}:
         return _generate(replace(state, help=None), now, delay=waited, again=is_retry)
     state, warnings, spent = account(state, now)
-    assert state.current is not None
     if spent is not None:
-        after, effects = finish(state, now, "failed", spent, trigger="budget")
-        return after, (*warnings, *effects)
+        return prepend(warnings, finish(state, now, "failed", spent, trigger="budget"))
     number = state.last_number + 1
     current = replace(
-        state.current,
+        state.attempt,
         number=number,
         begun=now,
         delay_seconds=waited,
         report=Report(),
-        proposal=paid(state.current.proposal),
+        proposal=paid(state.attempt.proposal),
     )
     state = replace(state, current=current, last_number=number, made=state.made + 1)
     if state.failed_in is Phase.EXECUTE:
         applied = bool(current.executed and current.executed.files)
         execute = Execute(proposal_of(state), commands_only=applied)
         return replace(state, phase=Phase.EXECUTE), (*warnings, execute)
-    after, effects = _evaluate(state)
-    return after, (*warnings, *effects)
+    return prepend(warnings, _evaluate(state))
 
 
 def _waited_for_breaker(state: State, _event: Waited, now: datetime) -> Step:
@@ -465,7 +431,7 @@ TABLE: Mapping[tuple[Phase, type[Any]], Handler] = {
     (Phase.GENERATE, ReviewNeeded): review_needed,
     (Phase.VALIDATE, Validated): _validated,
     (Phase.VALIDATE, Drifted): _drifted,
-    (Phase.VALIDATE, DriftReviewed): _drifted,
+    (Phase.VALIDATE, DriftReviewed): _drift_reviewed,
     (Phase.EXECUTE, Executed): _executed,
     (Phase.EXECUTE, ReviewNeeded): review_needed,
     (Phase.EVALUATE, Checked): _evaluated,

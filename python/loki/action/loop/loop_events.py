@@ -5,9 +5,9 @@ An effect that asks for an answer is always the last of its step; the answer is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from loki.action.agent_protocol import Proposal
 from loki.action.changes.change import Merge, Merged
@@ -20,7 +20,7 @@ from loki.memory.reflection import Reflection
 from loki.memory.task_record import Outcome
 from loki.recognition.failure import Failure
 
-# --- What the closed loop is told of drift, and what it asks for --------------------------------------
+# --- Events -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,30 +56,6 @@ class DriftReviewed:
 
 
 @dataclass(frozen=True, slots=True)
-class ReviewDrift:
-    """Have it looked at whether a proposal serves its task; answered by `DriftReviewed`."""
-
-    proposal: Proposal
-    drifts: tuple[Drift, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ReportDrift:
-    """Keep drift in the log of signals; ``ask``: why a person has to look, or ""."""
-
-    drifts: tuple[Drift, ...]
-    agent: str
-    ask: str = ""
-
-
-DriftEvent: TypeAlias = Drifted | DriftReviewed
-DriftEffect: TypeAlias = ReviewDrift | ReportDrift
-
-
-# --- What the closed loop is told where a person has to decide before it goes on ----------------------
-
-
-@dataclass(frozen=True, slots=True)
 class ReviewNeeded:
     """A person is asked; what was to be done next is not done.
 
@@ -92,9 +68,6 @@ class ReviewNeeded:
     review: str
     reason: str
     proposal: Proposal | None = None
-
-
-# --- What the closed loop is told (events) and what it asks for (effects) -----------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,8 +271,12 @@ Event: TypeAlias = (
     | Waited
     | ReviewNeeded
     | Interrupted
-    | DriftEvent
+    | Drifted
+    | DriftReviewed
 )
+
+
+# --- Effects ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,7 +345,7 @@ class Execute:
 
 @dataclass(frozen=True, slots=True)
 class RunStrategy:
-    """Carry out a strategy; answered by `Helped`.
+    """Carry out a strategy; answered by `StrategyResult`.
 
     Attributes:
         strategy: its name.
@@ -440,6 +417,23 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class ReviewDrift:
+    """Have it looked at whether a proposal serves its task; answered by `DriftReviewed`."""
+
+    proposal: Proposal
+    drifts: tuple[Drift, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportDrift:
+    """Keep drift in the log of signals; ``ask``: why a person has to look, or ""."""
+
+    drifts: tuple[Drift, ...]
+    agent: str
+    ask: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Say:
     """A log line.
 
@@ -469,8 +463,34 @@ class Finish:
     answer: Failure | None = None
 
 
-Asking: TypeAlias = (
-    RunChecks | Ask | Validate | Execute | CheckRegressions | RunStrategy | Reflect | Wait
+Effect: TypeAlias = (
+    RunChecks
+    | Ask
+    | Validate
+    | Execute
+    | CheckRegressions
+    | RunStrategy
+    | Reflect
+    | Wait
+    | Merge
+    | ReviewDrift
+    | ReportDrift
+    | TakeBaseline
+    | Keep
+    | Amend
+    | Observe
+    | Note
+    | Say
+    | Finish
 )
-Telling: TypeAlias = TakeBaseline | Keep | Amend | Observe | Note | Say | Finish
-Effect: TypeAlias = Asking | Telling | DriftEffect | Merge
+
+_State = TypeVar("_State")
+_Effect = TypeVar("_Effect")
+
+
+def prepend(
+    effects: Iterable[_Effect], step: tuple[_State, tuple[_Effect, ...]]
+) -> tuple[_State, tuple[_Effect, ...]]:
+    """A step of a machine, with effects that come before its own."""
+    state, own = step
+    return state, (*effects, *own)

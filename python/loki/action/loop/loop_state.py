@@ -12,14 +12,22 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 from loki.action.agent_protocol import Proposal
 from loki.action.checks.check import EVIDENCE, Report
 from loki.action.checks.results.suite_results import FAILED, PASSED, inside
 from loki.action.gates.gate import Validation
 from loki.action.loop.agent_call import findings
-from loki.action.loop.loop_events import AgentFailed, Ask, Executed, Reflected, Say, StrategyResult
+from loki.action.loop.loop_events import (
+    AgentFailed,
+    Ask,
+    Effect,
+    Executed,
+    Reflected,
+    Say,
+    StrategyResult,
+)
 from loki.action.task import TaskSpec
 from loki.base.log import fields, quoted
 from loki.base.time import isoformat
@@ -212,8 +220,17 @@ class Current:
         first = self.report.first_failure
         if first is not None:
             return shlex.join(first.check.command)
-        ran = self.executed.commands if self.executed else ()
+        ran = self.commands
         return next((str(c.get("command", "")) for c in ran if c.get("exit_code") != 0), "")
+
+    @property
+    def commands(self) -> tuple[Mapping[str, Any], ...]:
+        """What each command of the change did."""
+        return self.executed.commands if self.executed else ()
+
+    def findings(self, *, failed: bool) -> tuple[Mapping[str, Any], ...]:
+        """What the agent's message shows, where the attempt failed or did not."""
+        return findings(self.proposal, self.report, self.commands, failed=failed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,6 +308,16 @@ class State:
     pending_proposal: Proposal | None = None
     outcome: Outcome | None = None
 
+    @property
+    def attempt(self) -> Current:
+        """The attempt in flight, where there must be one."""
+        assert self.current is not None
+        return self.current
+
+
+Step: TypeAlias = tuple[State, tuple[Effect, ...]]
+"""The state after an event, and what is to be done."""
+
 
 def to_mend(state: State) -> Failure | None:
     """What failed last of the work: an empty answer mends nothing, and says nothing of it."""
@@ -299,15 +326,14 @@ def to_mend(state: State) -> Failure | None:
 
 def with_current(state: State, **changes: Any) -> State:
     """The state with something of the attempt in flight replaced."""
-    assert state.current is not None
-    return replace(state, current=replace(state.current, **changes))
+    return replace(state, current=replace(state.attempt, **changes))
 
 
 def proposal_of(state: State) -> Proposal:
     """What the agent proposed in the attempt in flight."""
-    assert state.current is not None
-    assert state.current.proposal is not None
-    return state.current.proposal
+    proposal = state.attempt.proposal
+    assert proposal is not None
+    return proposal
 
 
 def measured(state: State, report: Report) -> State:
@@ -369,8 +395,7 @@ def record(
     infrastructure: bool = False,
 ) -> Attempt:
     """The record of the attempt in flight."""
-    current = state.current
-    assert current is not None
+    current = state.attempt
     executed, proposal = current.executed, current.proposal
     return Attempt(
         attempt=current.number,
@@ -396,19 +421,14 @@ def record(
         validation=current.validation.record() if current.validation else None,
         regression=current.regression,
         progress=current.progress,
-        commands=executed.commands if executed else (),
-        findings=() if infrastructure else _findings(current, failure),
+        commands=current.commands,
+        findings=() if infrastructure else current.findings(failed=failure is not None),
         agent=proposal.agent if proposal else "",
         model=proposal.model if proposal else None,
         tokens=proposal.tokens if proposal else None,
         cost=proposal.cost if proposal else None,
         delay_ms=round(current.delay_seconds * 1000),
     )
-
-
-def _findings(current: Current, failure: Failure | None) -> tuple[Mapping[str, Any], ...]:
-    commands = current.executed.commands if current.executed else ()
-    return findings(current.proposal, current.report, commands, failed=failure is not None)
 
 
 def _decision_record(decision: Decision | None) -> dict[str, Any] | None:
@@ -423,10 +443,10 @@ def attempt_line(
     """The log line of an attempt that is over."""
     pattern = failure.match.pattern if failure and failure.match else "none"
     strategy = (decision.strategy or decision.action.value) if decision else "none"
-    assert state.current is not None
-    head = f"attempt={state.current.number} pattern={pattern} strategy={strategy} result={result}"
+    current = state.attempt
+    head = f"attempt={current.number} pattern={pattern} strategy={strategy} result={result}"
     # What a check said stands in the line of the check.
-    if failure is not None and state.current.report.first_failure is None:
+    if failure is not None and current.report.first_failure is None:
         head += error_field(failure)
     return say(state, head)
 

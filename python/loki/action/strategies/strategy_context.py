@@ -11,7 +11,7 @@ from loki.action.changes.change import Change
 from loki.action.changes.tree import Tree
 from loki.action.checks.check import Check
 from loki.action.checks.imports import Files, imports_of, resolve
-from loki.action.loop.failure_analysis import with_draft
+from loki.action.loop.recorder import with_draft
 from loki.action.processes.process import CommandResult
 from loki.base.error import LokiError
 from loki.recognition.failure import Failure

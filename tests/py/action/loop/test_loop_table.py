@@ -11,7 +11,7 @@ import pytest
 from loki.action.changes.change import Merge, Merged
 from loki.action.checks.results_comparison import Comparison
 from loki.action.gates.gate import Validation
-from loki.action.loop.loop import TABLE, IllegalTransition, step
+from loki.action.loop.loop import TABLE, step
 from loki.action.loop.loop_events import (
     AgentFailed,
     Answered,
@@ -39,6 +39,7 @@ from loki.action.loop.loop_events import (
     Waited,
 )
 from loki.action.loop.loop_state import Phase, State
+from loki.decision.fallback_policy import IllegalTransition
 from support.loop import (
     NOON,
     PASS,

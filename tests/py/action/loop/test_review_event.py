@@ -7,7 +7,7 @@ import pytest
 from loki.action.agent_protocol import Proposal
 from loki.action.changes.change import Change
 from loki.action.gates.gate import Validation
-from loki.action.loop.loop import IllegalTransition, step
+from loki.action.loop.loop import step
 from loki.action.loop.loop_events import (
     Ask,
     Begin,
@@ -21,6 +21,7 @@ from loki.action.loop.loop_events import (
     Validated,
 )
 from loki.action.loop.loop_state import Phase, State
+from loki.decision.fallback_policy import IllegalTransition
 from support.loop import NOON, MakeFailure, World, change, fail, setting
 
 NEEDED = ReviewNeeded("review-1", "Decide whether it goes on.")

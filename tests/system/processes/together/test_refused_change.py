@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import loki
 from loki import Workspace
-from loki.action.loop.failure_analysis import MARK
+from loki.action.loop.recorder import MARK
 from loki.agents.command_agent import CommandAgent
 from loki.agents.model_agent import ModelAgent
 from loki.cli.app import app
