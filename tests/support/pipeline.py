@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from loki.action.loop.loop_events import Begin, Wait, Waited
 from loki.action.pipelines.pipeline_file import read
 from loki.action.pipelines.pipeline_machine import step
 from loki.action.pipelines.pipeline_state import (
     Approved,
-    Begin,
     Effect,
     Event,
     Interrupted,
@@ -27,8 +27,6 @@ from loki.action.pipelines.pipeline_state import (
     RunStage,
     RunState,
     StageEnded,
-    Wait,
-    Waited,
 )
 from support.loop import NOON
 

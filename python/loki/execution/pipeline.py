@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from loki.action.checks.check import missing_programs
 from loki.action.loop.agent_call import AnyAgent
+from loki.action.loop.loop_events import Begin
 from loki.action.pipelines import pipeline_record
 from loki.action.pipelines.pipeline_file import inspect, read
 from loki.action.pipelines.pipeline_record import Answer, going_on
 from loki.action.pipelines.pipeline_state import (
     OVER,
     SETTLED,
-    Begin,
     Event,
     Phase,
     PipelineOutcome,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from loki.action.checks.check import EVIDENCE, Check
 from loki.action.loop.agent_call import AnyAgent
 from loki.action.loop.loop_driver import ENDED, resumption_status
+from loki.action.loop.loop_events import Wait, Waited
 from loki.action.loop.recorder import forget_refused
 from loki.action.pipelines import pipeline_record
 from loki.action.pipelines.pipeline_machine import step
@@ -35,8 +36,6 @@ from loki.action.pipelines.pipeline_state import (
     Say,
     StageEnded,
     StageSpec,
-    Wait,
-    Waited,
     outcome_of,
 )
 from loki.action.processes.command_line import split_command_line

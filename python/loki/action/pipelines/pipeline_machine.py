@@ -1,13 +1,10 @@
 """A pipeline as a pure machine: (state, event, now) → (state, effects).
 
-Pure, as the table that chooses among them (`loki.action.pipelines.pipeline_machine`).
-
 Stages run in the order of the list. Each passes its condition and, where it asks for one, a
 person's approval, before its loop begins. A loop that failed has used up its own retries; the stage
 may then be tried again, with a fresh inner budget, after a wait; at last what it did may be rolled
 back. Nothing here touches the world or reads a clock: a session (`loki.execution.pipeline_session`)
-performs the
-effects and brings the answers back as events.
+performs the effects and brings the answers back as events.
 
 Covered by tests/py/action/pipelines/test_pipeline_machine_table.py, every row of `TABLE`.
 """
@@ -19,6 +16,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from loki.action.loop.loop_events import Begin, Wait, Waited, prepend
 from loki.action.pipelines.pipeline_file import Known, StageView
 from loki.action.pipelines.pipeline_state import (
     OVER,
@@ -26,9 +24,7 @@ from loki.action.pipelines.pipeline_state import (
     Approval,
     Approved,
     AskApproval,
-    Begin,
     Effect,
-    End,
     Event,
     Interrupted,
     OutputsRead,
@@ -46,14 +42,14 @@ from loki.action.pipelines.pipeline_state import (
     Say,
     StageEnded,
     StageState,
-    Wait,
-    Waited,
     page_of_approval,
+    shared,
     with_stage,
 )
 from loki.decision.backoff import Backoff
+from loki.decision.fallback_policy import IllegalTransition
 
-# --- The moves of a pipeline's machine: into a stage, past its approval, through a try, to an end -----
+# --- The moves: into a stage, past its approval, through a try, to an end -----------------------------
 
 Step = tuple[RunState, tuple[Effect, ...]]
 
@@ -85,8 +81,8 @@ def admit(state: RunState, now: datetime) -> Step:
 def ask(state: RunState) -> Step:
     """End for now: a person must say whether the stage may begin."""
     reason = f"stage {state.at} waits for a person's approval"
-    after, effects = end(state, Phase.APPROVAL, "escalated", reason, "approval")
-    return after, (AskApproval(state.here.id), *effects)
+    ended = end(state, Phase.APPROVAL, "escalated", reason, "approval")
+    return prepend((AskApproval(state.here.id),), ended)
 
 
 def begin_try(state: RunState, now: datetime) -> Step:
@@ -115,8 +111,7 @@ def run(state: RunState) -> Step:
     current = state.current
     left = None
     if state.max_attempts is not None:
-        others = state.attempts - current.attempts
-        left = state.max_attempts - others
+        left = state.max_attempts - (state.attempts - current.attempts)
     seconds = min(stage_left(state), run_left(state))
     tries = f"try={current.tries}/{stage.retry.max_attempts}"
     return state, (say(state, f"{tries} status=running"), RunStage(stage.id, left, seconds))
@@ -194,8 +189,7 @@ def next_rollback(state: RunState) -> Step:
 def end(state: RunState, phase: Phase, status: str, reason: str, trigger: str = "") -> Step:
     """End the run, for good or for now."""
     state = replace(state, phase=phase, status=status, reason=reason, trigger=trigger)
-    line = Say(f"run={state.run} status={status} total_attempts={state.attempts}")
-    return state, (line, End())
+    return state, (Say(f"run={state.run} status={status} total_attempts={state.attempts}"),)
 
 
 def going_on(state: RunState) -> RunState:
@@ -210,14 +204,10 @@ def say(state: RunState, message: str) -> Say:
     return Say(f"run={state.run} stage={state.at} ({place}) {message}")
 
 
-# --- A pipeline as a pure machine: (state, event, now) → (state, effects) -----------------------------
+# --- A step of the machine ----------------------------------------------------------------------------
 
 WARNING_SHARE = 0.8
 """Of a limit: from there on a warning is logged, once a stage."""
-
-
-class IllegalTransition(Exception):
-    """An event came in a phase that does not expect it: a bug in a driver."""
 
 
 def step(state: RunState, event: Event, now: datetime) -> Step:
@@ -247,11 +237,11 @@ def _tick(state: RunState, event: Event, now: datetime) -> RunState:
     return replace(state, seen=now, spent=state.spent + worked)
 
 
-# --- entering a stage -----------------------------------------------------------------------------
+# --- Entering a stage ---------------------------------------------------------------------------------
 
 
 def _begin(state: RunState, _event: Begin, now: datetime) -> Step:
-    return enter(replace(state, begun=state.begun or now, status="", reason="", trigger=""), now)
+    return enter(replace(going_on(state), begun=state.begun or now), now)
 
 
 def _examined(state: RunState, event: OutputsRead, now: datetime) -> Step:
@@ -263,9 +253,7 @@ def _examined(state: RunState, event: OutputsRead, now: datetime) -> Step:
     state = with_stage(
         state, stage.id, status="skipped", reason=reason, digest=stage.digest, ended=now
     )
-    line = say(state, "status=skipped")
-    after, effects = enter(state, now)
-    return after, (line, *effects)
+    return prepend((say(state, "status=skipped"),), enter(state, now))
 
 
 def _known(state: RunState, event: OutputsRead) -> Known:
@@ -281,15 +269,12 @@ def _approved(state: RunState, event: Approved, now: datetime) -> Step:
     stage = state.here
     if stage.digest != state.current.digest:
         line = Say(f"run={state.run} stage={stage.id} was edited since: asking anew", warning=True)
-        after, effects = admit(state, now)
-        return after, (line, *effects)
+        return prepend((line,), admit(state, now))
     approval = Approval(event.by, now, event.note, stage.digest)
     state = with_stage(
         going_on(state), stage.id, approval=approval, trigger="", reason="", page=None
     )
-    line = say(state, f"approved by={event.by}")
-    after, effects = begin_try(state, now)
-    return after, (line, *effects)
+    return prepend((say(state, f"approved by={event.by}"),), begin_try(state, now))
 
 
 def _rejected(state: RunState, event: Rejected, now: datetime) -> Step:
@@ -300,32 +285,23 @@ def _rejected(state: RunState, event: Rejected, now: datetime) -> Step:
     return fail(state, now, reason, "rejected", roll_back=has_run)
 
 
-# --- running --------------------------------------------------------------------------------------
+# --- Running ------------------------------------------------------------------------------------------
 
 
 def _stage_ended(state: RunState, event: StageEnded, now: datetime) -> Step:
     known = ("success", "failed", "paused", "interrupted")
     status = event.status if event.status in known else "escalated"
-    before = state.attempts
-    state = with_stage(
-        state,
-        state.here.id,
-        status=status,
-        attempts=max(event.attempts, state.current.attempts),
-        marker=event.marker or state.current.marker,
-        trigger=event.trigger,
-        reason=event.reason,
-        files=event.files,
-        pattern=event.pattern,
-        page=event.page,
-        retry_at=event.retry_at,
-        outputs=event.outputs,
-        ended=now,
-    )
-    said: tuple[Effect, ...] = (say(state, f"status={status} attempts={state.current.attempts}"),)
-    said += _warn_of_limit(state, before)
-    after, effects = _AFTER[status](state, event, now)
-    return after, (*said, *effects)
+    before, current = state.attempts, state.current
+    changes = shared(event, StageState) | {
+        "status": status,
+        "attempts": max(event.attempts, current.attempts),
+        "marker": event.marker or current.marker,
+        "ended": now,
+    }
+    state = with_stage(state, state.here.id, **changes)
+    line = say(state, f"status={status} attempts={state.current.attempts}")
+    said = (line, *_warn_of_limit(state, before))
+    return prepend(said, _AFTER[status](state, event, now))
 
 
 def _succeeded(state: RunState, _event: StageEnded, now: datetime) -> Step:
@@ -386,9 +362,6 @@ def _waited(state: RunState, _event: Waited, now: datetime) -> Step:
     return begin_try(state, now)
 
 
-# --- failing --------------------------------------------------------------------------------------
-
-
 def _rolled_back(state: RunState, event: RolledBack, _now: datetime) -> Step:
     steps = list(state.rollback)
     number = next(i for i, found in enumerate(steps) if not found.result)
@@ -399,11 +372,10 @@ def _rolled_back(state: RunState, event: RolledBack, _now: datetime) -> Step:
         f"run={state.run} stage={state.at} {said}" + (f", {event.detail}" if event.detail else ""),
         warning=event.result != "done",
     )
-    after, effects = next_rollback(state)
-    return after, (line, *effects)
+    return prepend((line,), next_rollback(state))
 
 
-# --- ending and going on --------------------------------------------------------------------------
+# --- Ending and going on ------------------------------------------------------------------------------
 
 
 def _interrupted(state: RunState, _event: Interrupted, _now: datetime) -> Step:
@@ -432,12 +404,8 @@ def _resume_escalated(state: RunState, event: Resumed, _now: datetime) -> Step:
     if spent := spent_limit(state):
         reason = f"{spent}: going on takes a higher one"
         return end(state, Phase.ESCALATED, "escalated", reason, "budget")
-    state = with_stage(
-        going_on(state),
-        state.here.id,
-        context=event.context or state.current.context,
-    )
-    return run(state)
+    context = event.context or state.current.context
+    return run(with_stage(going_on(state), state.here.id, context=context))
 
 
 def _wait_on(state: RunState, now: datetime) -> Step:
@@ -476,9 +444,6 @@ def _redo(state: RunState, event: Redo, now: datetime) -> Step:
             stages[id_] = StageState(round=stages[id_].round + has_run)
     state = replace(going_on(state), stages=stages, at=None, resumes_in=None, rollback=())
     return enter(state, now)
-
-
-# --- log lines ------------------------------------------------------------------------------------
 
 
 def _warn_of_limit(state: RunState, before: int) -> tuple[Say, ...]:

@@ -1,20 +1,20 @@
-"""A run of a pipeline on disk: ``pipelines/<run>/pipeline.json``, and what an edited file means for it."""
+"""A run of a pipeline on disk: ``pipelines/<run>/pipeline.json``, and how it goes on from there."""
 
 from __future__ import annotations
 
 import json
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from loki.action.loop.loop_events import Begin
 from loki.action.pipelines.pipeline_state import (
     OVER,
     SETTLED,
     WAITING_FOR_A_PERSON,
     Approved,
-    Begin,
     Event,
     Phase,
     PipelineSpec,
@@ -23,6 +23,7 @@ from loki.action.pipelines.pipeline_state import (
     RollbackStep,
     RunState,
     StageState,
+    shared,
 )
 from loki.base import codec
 from loki.base.codec import IsoTime
@@ -31,10 +32,6 @@ from loki.base.time import isoformat
 from loki.memory import store as documents
 from loki.memory.store import DAMAGES, Store, kept_as
 from loki.memory.task_record import intervention_text
-
-# ------------------------------------------------------------------------------------------------------
-# A run of a pipeline on disk: ``pipelines/<run>/pipeline.json``, and what an edited file means
-# for it.
 
 logger = logging.getLogger("loki")
 
@@ -100,31 +97,13 @@ def to_dict(state: RunState, file: str, now: datetime) -> dict[str, Any]:
     """
     # Stages that are gone from the file keep what they did.
     ids = [*(stage.id for stage in state.spec.stages), *state.stages]
-    return {
-        "version": VERSION,
-        "run": state.run,
-        "pipeline": state.spec.name,
-        "file": file,
-        "status": state.status or "running",
-        "reason": state.reason,
-        "trigger": state.trigger,
-        "phase": state.phase.value,
-        "at": state.at,
-        "resumes_in": state.resumes_in.value if state.resumes_in else None,
-        "begun": codec.write(state.begun),
-        "seen": codec.write(state.seen),
-        "updated_at": isoformat(now),
-        "spent": state.spent,
-        "max_attempts": state.max_attempts,
-        "max_seconds": state.max_seconds,
-        "parameters": dict(state.parameters),
-        "stages": [_stage_to_dict(state, id_) for id_ in dict.fromkeys(ids)],
-        "rollback": codec.write(state.rollback),
-    }
-
-
-def _stage_to_dict(state: RunState, id_: str) -> dict[str, Any]:
-    return {"id": id_, "task": state.task_id(id_), **codec.fields_of(state.of(id_))}
+    stages = tuple(
+        _KeptStage(id=id_, task=state.task_id(id_), **shared(state.of(id_), StageState))
+        for id_ in dict.fromkeys(ids)
+    )
+    said = shared(state, _Kept) | {"status": state.status or "running", "stages": stages}
+    kept = _Kept(pipeline=state.spec.name, file=file, updated_at=isoformat(now), **said)
+    return {"version": VERSION, **codec.fields_of(kept)}
 
 
 def event_to_dict(event: Event, state: RunState, now: datetime) -> dict[str, Any]:
@@ -146,10 +125,8 @@ def from_dict(data: Mapping[str, Any], spec: PipelineSpec) -> RunState:
     found, flaws = codec.read(_Kept, data)
     if found is None or flaws:
         raise ValueError(f"found no run of a pipeline ({flaws[0]})")
-    said = {one.name: getattr(found, one.name) for one in fields(RunState) if one.name != "spec"}
-    said["stages"] = {
-        stage.id: codec.parse(StageState, codec.write(stage)) for stage in found.stages
-    }
+    said = shared(found, RunState)
+    said["stages"] = {one.id: StageState(**shared(one, StageState)) for one in found.stages}
     said["status"] = "" if found.status == "running" else found.status
     return RunState(spec=spec, **said)
 
@@ -173,7 +150,7 @@ def given_up(
     return {**data, **over, **ended, "stages": stages}
 
 
-# --- edited files ---------------------------------------------------------------------------------
+# --- Edited files -------------------------------------------------------------------------------------
 
 
 def edits(state: RunState) -> list[str]:
@@ -204,7 +181,7 @@ def revised(state: RunState) -> RunState:
     return replace(state, phase=Phase.NEW, at=None, resumes_in=None)
 
 
-# --- in a store -----------------------------------------------------------------------------------
+# --- In a store ---------------------------------------------------------------------------------------
 
 
 def save(store: Store, data: Mapping[str, Any]) -> None:
@@ -265,9 +242,7 @@ def next_id(name: str, known: Iterable[str]) -> str:
     return f"{name}-{max(own, default=0) + 1}"
 
 
-# ------------------------------------------------------------------------------------------------------
-# How a run of a pipeline that stands somewhere goes on: by itself, or by what a person says.
-# Pure.
+# --- How a run goes on: by itself, or by what a person says -------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,15 @@
 """A stage's work: what its agent is told besides the briefing, and what it hands on.
 
 `StageAgent` stands between the loop and a stage's agent: it adds the stage's part to each briefing,
-and takes a plan that was answered or printed for the document that it is.
-
-The loop is the same: what an agent answers is validated (documents and nothing else), kept
-(EXECUTE), and looked at (EVALUATE); what is missing or refused is the failure of an attempt.
+and takes a plan that was answered or printed for the document that it is. For a stage that plans the
+loop is the same: what an agent answers is validated (documents and nothing else), kept (EXECUTE), and
+looked at (EVALUATE); what is missing or refused is the failure of an attempt.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +17,7 @@ from loki.action.agent_protocol import Briefing, Proposal
 from loki.action.changes.change import Change, Edit
 from loki.action.checks.check import Check, CheckResult, Report
 from loki.action.gates.gate import BLOCKING, Validation, Violation
-from loki.action.loop.agent_call import AnyAgent, breaker_of, name_of, record_of
+from loki.action.loop.agent_call import AnyAgent, breaker_of, callable_of, name_of, record_of
 from loki.action.loop.loop_events import (
     Checked,
     Event,
@@ -32,13 +31,13 @@ from loki.action.loop.loop_events import (
 )
 from loki.action.loop.performer import Performer
 from loki.action.pipelines.pipeline_record import output_document
-from loki.action.pipelines.pipeline_state import CLOSED_LOOP, PipelineSpec, StageSpec
+from loki.action.pipelines.pipeline_state import CLOSED_LOOP, PipelineSpec, StageSpec, shared
 from loki.base.markup import code, fence, inline
 from loki.base.tokens import clip_to_tokens
 from loki.memory.quote import whole
 from loki.recognition.failure import Failure
 
-# --- A stage's work: what its agent is told besides the briefing, and what it hands on ----------------
+# --- Any stage ----------------------------------------------------------------------------------------
 
 DOCUMENTS = "pipeline-outputs"
 """The folder in which an agent leaves the documents of a plan; it never reaches the project."""
@@ -142,7 +141,6 @@ class StageAgent:
         self.name = name_of(agent)
         self.breaker = breaker_of(agent)
         self._agent = agent
-        self._ask: Callable[[Briefing], Any] = getattr(agent, "propose", None) or agent  # type: ignore[assignment]
         self._told = told
         self._plan = plan
 
@@ -152,7 +150,7 @@ class StageAgent:
 
     def propose(self, briefing: Briefing) -> Any:
         """The agent's answer to a briefing that also tells of the stage."""
-        answer = self._ask(replace(briefing, text=f"{briefing.text}\n{self._told}"))
+        answer = callable_of(self._agent)(replace(briefing, text=f"{briefing.text}\n{self._told}"))
         return self._later(answer) if inspect.isawaitable(answer) else self._taken(answer)
 
     async def _later(self, answer: Awaitable[Any]) -> Any:
@@ -192,7 +190,7 @@ def summary(
     return "\n\n".join(parts) + "\n"
 
 
-# --- The world of a stage that plans: its agent writes documents, and the project stays as it is ------
+# --- A stage that plans: documents, and the project stays as it is ------------------------------------
 
 GATE = "plan_check"
 
@@ -221,7 +219,7 @@ class Planner(Performer):
             RunChecks: self._look,
             Validate: self._refuse_edits,
             Execute: self._keep,
-            RunStrategy: self._hint,
+            RunStrategy: lambda effect: StrategyResult(effect.strategy),
         }
 
     @property
@@ -280,13 +278,7 @@ class Planner(Performer):
         )
         return CheckResult(check, False, 1, 0.0, failure.message, failure)
 
-    def _hint(self, effect: RunStrategy) -> Event:
-        return StrategyResult(effect.strategy)
-
 
 def planner(performer: Performer, run: str, documents: tuple[str, ...]) -> Planner:
     """The same performer for a stage that plans."""
-    given: dict[str, Any] = {
-        name: getattr(performer, name) for name in Performer.__dataclass_fields__
-    }
-    return Planner(**given, run=run, documents=documents)
+    return Planner(**shared(performer, Performer), run=run, documents=documents)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from loki.action.loop.loop_events import Begin, Wait, Waited
 from loki.base import codec
 from loki.base.codec import kept
 from loki.base.time import isoformat
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from loki.action.pipelines.pipeline_file import Condition
 
 
-# --- A pipeline as data: what its stages are, and what each asks for ----------------------------------
+# --- A pipeline as its file has it --------------------------------------------------------------------
 
 MODES = ("plan", "agent")
 BACKOFFS = ("exponential", "linear", "fixed")
@@ -114,7 +115,7 @@ class PipelineSpec:
         return next((stage for stage in self.stages if stage.id == id_), None)
 
 
-# --- What a pipeline's machine knows, is told (events) and asks for (effects): immutable, no I/O ------
+# --- What the machine knows ---------------------------------------------------------------------------
 
 
 class Phase(str, Enum):
@@ -282,17 +283,18 @@ class RunState:
         return f"{self.run}.{id_}" + (f".{round_}" if round_ > 1 else "")
 
 
+def shared(value: Any, kind: Any) -> dict[str, Any]:
+    """The values of those fields of a dataclass that another one has, too."""
+    names = {one.name for one in fields(value)}
+    return {one.name: getattr(value, one.name) for one in fields(kind) if one.name in names}
+
+
 def with_stage(state: RunState, id_: str, **changes: Any) -> RunState:
     """The state with something of a stage replaced."""
     return replace(state, stages={**state.stages, id_: replace(state.of(id_), **changes)})
 
 
-# --- events ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Begin:
-    """The run begins."""
+# --- Events -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,11 +345,6 @@ class StageEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class Waited:
-    """The wait is over."""
-
-
-@dataclass(frozen=True, slots=True)
 class RolledBack:
     """A step of the rollback is done, as far as it could be."""
 
@@ -391,7 +388,7 @@ Event: TypeAlias = (
     | Redo
 )
 
-# --- effects --------------------------------------------------------------------------------------
+# --- Effects ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,14 +409,6 @@ class RunStage:
     stage: str
     max_attempts: int | None
     max_seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Wait; answered by `Waited`."""
-
-    seconds: float
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,12 +433,7 @@ class Say:
     warning: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class End:
-    """The run is over, for good or for now."""
-
-
-Effect: TypeAlias = ReadOutputs | RunStage | Wait | RollBack | AskApproval | Say | End
+Effect: TypeAlias = ReadOutputs | RunStage | Wait | RollBack | AskApproval | Say
 
 
 def page_of_approval(state: RunState, id_: str, now: datetime) -> str:
@@ -458,7 +442,7 @@ def page_of_approval(state: RunState, id_: str, now: datetime) -> str:
     return f"escalations/{stamp}-{state.task_id(id_)}.md"
 
 
-# --- How a run of a pipeline ended, for good or for now -----------------------------------------------
+# --- How a run ended, for good or for now -------------------------------------------------------------
 
 OUT_OF_BUDGET = frozenset({"budget", "timeout"})
 """Triggers of a failure that a limit caused."""
@@ -550,7 +534,7 @@ class PipelineOutcome:
 def outcome_of(state: RunState) -> PipelineOutcome:
     """How a run stands, as its outcome."""
     at = state.current if state.at else None
-    stages = tuple(_stage(state, stage.id) for stage in state.spec.stages)
+    stages = tuple(_stage_outcome(state, stage.id) for stage in state.spec.stages)
     return PipelineOutcome(
         state.run,
         state.spec.name,
@@ -567,19 +551,7 @@ def outcome_of(state: RunState) -> PipelineOutcome:
     )
 
 
-def _stage(state: RunState, id_: str) -> StageOutcome:
+def _stage_outcome(state: RunState, id_: str) -> StageOutcome:
     stage = state.of(id_)
-    return StageOutcome(
-        id_,
-        state.task_id(id_),
-        stage.status,
-        stage.tries,
-        stage.attempts,
-        stage.spent,
-        stage.files,
-        stage.pattern,
-        stage.reason,
-        stage.trigger,
-        stage.page,
-        stage.outputs,
-    )
+    same = shared(stage, StageOutcome)
+    return StageOutcome(id=id_, task_id=state.task_id(id_), seconds=stage.spent, **same)

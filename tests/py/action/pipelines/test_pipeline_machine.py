@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from loki.action.loop.loop_events import Begin, Wait, Waited
 from loki.action.pipelines.pipeline_machine import delay, step
 from loki.action.pipelines.pipeline_state import (
     Approved,
     AskApproval,
-    Begin,
     Event,
     Interrupted,
     Phase,
@@ -25,8 +25,6 @@ from loki.action.pipelines.pipeline_state import (
     RolledBack,
     RunStage,
     Say,
-    Wait,
-    Waited,
     outcome_of,
 )
 from support.examples import examples

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from loki.action.loop.loop_events import Begin
 from loki.action.pipelines import pipeline_record
 from loki.action.pipelines.pipeline_machine import step
 from loki.action.pipelines.pipeline_state import (
-    Begin,
     Event,
     Interrupted,
     Phase,
