@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, get_args
@@ -21,6 +20,7 @@ from pydantic import (
 
 from loki.base.error import ConfigError
 from loki.base.time import seconds
+from loki.base.toml import tomllib
 
 # --- The tables, each with its settings and their defaults --------------------------------------------
 
@@ -316,11 +316,6 @@ class NotifyConfig(_Table):
 
 
 # --- The whole file -----------------------------------------------------------------------------------
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 class Config(_Table):

@@ -30,14 +30,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
-from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict
 
 from loki.action.agent_protocol import Answer, Ending, Request
-from loki.action.gates import yaml_model
+from loki.action.gates.yaml_model import read_beside
 from loki.action.loop.agent_call import LOST, exception_causes, http_status_of, run_coroutine
 from loki.base.error import OUTAGES, ErrorKind, LLMError, UsageError
 from loki.base.secret import holds_secret, mask_secrets
@@ -96,8 +95,7 @@ class Service:
 
 @cache
 def _knowledge() -> _Knowledge:
-    path = Path(__file__).with_name("model-errors.yml")
-    return yaml_model.read(path.read_bytes(), path.name, _Knowledge)
+    return read_beside(__file__, "model-errors.yml", _Knowledge)
 
 
 def kind_of(status: int | None, body: object) -> ErrorKind:

@@ -7,12 +7,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
-from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import field_validator
 
-from loki.action.gates import yaml_model
+from loki.action.gates.yaml_model import Strict, read_beside
 from loki.action.processes.command_line import leading_assignments
 from loki.base.error import ErrorKind, UsageError
 from loki.recognition.definition_file import did_you_mean
@@ -26,16 +25,12 @@ Form = Literal["claude", "codex", "gemini", "aider"]
 """Forms of what they print, as `loki.agents.agent_report` reads them."""
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class _Argument(_Model):
+class _Argument(Strict):
     add: tuple[str, ...]
     unless: tuple[str, ...]
 
 
-class Says(_Model):
+class Says(Strict):
     """What a program says when it cannot go on.
 
     Attributes:
@@ -58,7 +53,7 @@ class Says(_Model):
         return re.compile(self.says, re.IGNORECASE)
 
 
-class Preset(_Model):
+class Preset(Strict):
     """A command-line agent that loki knows.
 
     Attributes:
@@ -155,7 +150,7 @@ class Preset(_Model):
         return (*self.pass_environment, *(name for names in more for name in names))
 
 
-class _Presets(_Model):
+class _Presets(Strict):
     version: int
     presets: Mapping[str, Preset]
 
@@ -163,8 +158,7 @@ class _Presets(_Model):
 @cache
 def presets() -> Mapping[str, Preset]:
     """All of them, by name."""
-    path = Path(__file__).with_name("presets.yml")
-    found = yaml_model.read(path.read_bytes(), path.name, _Presets).presets
+    found = read_beside(__file__, "presets.yml", _Presets).presets
     return {name: one.model_copy(update={"name": name}) for name, one in found.items()}
 
 

@@ -20,10 +20,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from loki.action.changes.scratch_copy import scratch_folder
-from loki.action.checks import results
 from loki.action.checks.check import RUN_TESTS, Check, CheckResult, Report
 from loki.action.checks.command_detection import Invocation
-from loki.action.checks.results import Results
+from loki.action.checks.results import suite_results
 from loki.action.gates.syntax_check import broken_files, is_parsable
 from loki.action.processes import process
 from loki.action.processes.command_guard import command_guard_of
@@ -67,7 +66,7 @@ class AskedResults:
     _before: Mapping[str, _Stamps] = field(default_factory=dict)
     _globs: tuple[tuple[str, str], ...] = ()
 
-    def read(self, output: bytes) -> tuple[Results | None, bytes]:
+    def read(self, output: bytes) -> tuple[suite_results.Results | None, bytes]:
         """(The results, None where there are none; what the command printed, as text for people).
 
         Args:
@@ -76,11 +75,11 @@ class AskedResults:
         root, found = str(self._root), []
         for format_, path in (*self._written, *self._rewritten()):
             content = _content(path)
-            found.append(content and results.read(format_, content, root))
+            found.append(content and suite_results.read(format_, content, root))
         for format_ in self._printed:
-            found.append(results.read(format_, output, root))
-            output = results.plain(format_, output)
-        whole = Results()
+            found.append(suite_results.read(format_, output, root))
+            output = suite_results.plain(format_, output)
+        whole = suite_results.Results()
         for part in filter(None, found):
             whole += part  # type: ignore[operator]
         return (whole if whole.outcomes else None), self._without_own(output)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import sys
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase, translate
@@ -21,17 +20,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict
 
 from loki.action.checks.check import DEFAULT_TIMEOUT, PARSES, Check
 from loki.action.checks.imports.project_files import Files
-from loki.action.gates import yaml_model
+from loki.action.gates.yaml_model import Strict, read_beside
 from loki.action.processes.command_line import (
     leading_assignments,
     split_command_line,
     why_not_runnable,
 )
 from loki.base.error import ConfigError, UsageError
+from loki.base.toml import tomllib
 from loki.recognition.definition_file import Source
 from loki.recognition.fix import fix_for
 from loki.recognition.pattern import Criterion
@@ -42,11 +41,6 @@ if TYPE_CHECKING:
 
 
 # --- The commands that a project checks, builds and mends itself with, found where it says so ---------
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 KINDS = ("lint", "type", "test", "build", "lint_fix", "format_fix")
 
@@ -72,30 +66,26 @@ class Command:
     source: str
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class _Runner(_Model):
+class _Runner(Strict):
     file: str = ""
     table: str = ""
     command: tuple[str, ...]
 
 
-class _Tool(_Model):
+class _Tool(Strict):
     file: str = ""
     table: str = ""
     key: str = ""
     commands: Mapping[str, tuple[str, ...]]
 
 
-class _System(_Model):
+class _System(Strict):
     files: tuple[str, ...]
     at: tuple[str, ...]
     elsewhere: str = ""
 
 
-class Knowledge(_Model):
+class Knowledge(Strict):
     """What names, tables and files mean; ``command-detection.yml``."""
 
     version: int
@@ -118,8 +108,7 @@ class Knowledge(_Model):
 @cache
 def knowledge() -> Knowledge:
     """What this release knows."""
-    path = Path(__file__).with_name("command-detection.yml")
-    return yaml_model.read(path.read_bytes(), path.name, Knowledge)
+    return read_beside(__file__, "command-detection.yml", Knowledge)
 
 
 def detect(files: Files, own: Mapping[str, tuple[str, ...]] | None = None) -> Mapping[str, Command]:

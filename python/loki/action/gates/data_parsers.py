@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import json
 import re
-import sys
 import warnings
 from collections.abc import Callable, Mapping
 
 import yaml
+
+from loki.base.toml import tomllib
 
 # --- JSON with comments and trailing commas, as tsconfig.json and editors' settings are written -------
 
@@ -44,11 +45,6 @@ def plain_json(text: str) -> str:
 
 
 # --- Parsers that are here anyway: Python, JSON with and without comments, TOML, YAML -----------------
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 MAX_DEPTH = 100
 """Levels of nesting in YAML; chosen, not measured. Real files have fewer than twenty."""

@@ -14,26 +14,23 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator
 
 from loki.action.changes.change import Change, Edit
 from loki.action.changes.forbidden_changes import Breach, refusals
 from loki.action.changes.tree import Tree
 from loki.action.checks.imports.project_files import Files
-from loki.action.gates import yaml_model
+from loki.action.gates.yaml_model import Strict, plain, read, read_beside
 from loki.action.processes.command_line import split_command_line
 from loki.base import glob
 from loki.base.error import UsageError
 from loki.base.time import seconds
-from loki.recognition.definition_file import content, did_you_mean
+from loki.recognition.definition_file import Source, content, did_you_mean
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
 
 if TYPE_CHECKING:
     from loki.action.task import TaskSpec
-
-
-# --- Gates: what a proposed change must pass before a byte of the project changes ---------------------
 
 logger = logging.getLogger("loki")
 
@@ -272,7 +269,7 @@ def change_check(subject: Subject) -> list[Violation]:
     ]
 
 
-# --- Which gates run, when, and how much they count: ``verification-gates.yml`` -----------------------
+# --- Which gates run, and how much they count: ``verification-gates.yml`` -----------------------------
 
 NAMES = ("syntax_check", "import_check", "schema_check", "self_review")
 """The gates that can be configured. ``change_check`` cannot: it keeps edits inside the project."""
@@ -301,11 +298,7 @@ Seconds = Annotated[float, BeforeValidator(_duration)]
 Words = Annotated[tuple[str, ...], BeforeValidator(_words), Field(min_length=1)]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class GateSetting(_Model):
+class GateSetting(Strict):
     """When one gate runs, and how much it counts.
 
     Attributes:
@@ -334,13 +327,13 @@ class GateSetting(_Model):
         )
 
 
-class BuildChecks(_Model):
+class BuildChecks(Strict):
     """``build_checks``: for which tasks default criteria of kind build are run."""
 
     enabled_for_complexity: tuple[Complexity, ...] = ("medium", "high")
 
 
-class RegressionDetection(_Model):
+class RegressionDetection(Strict):
     """``regression_detection``: for which tasks, how far, and where not."""
 
     enabled_for_complexity: tuple[Complexity, ...] = ("medium", "high")
@@ -348,7 +341,7 @@ class RegressionDetection(_Model):
     exclude_patterns: tuple[str, ...] = ()
 
 
-class Gates(_Model):
+class Gates(Strict):
     """Everything in ``verification-gates.yml``."""
 
     version: Literal[1]
@@ -399,8 +392,7 @@ def _known(names: Iterable[str]) -> None:
 @cache
 def default() -> Gates:
     """What loki does where a project says nothing."""
-    path = Path(__file__).with_name(GATES_FILE)
-    return yaml_model.read(path.read_bytes(), path.name, Gates)
+    return read_beside(__file__, GATES_FILE, Gates)
 
 
 def load_gates(path: Path) -> Gates:
@@ -424,17 +416,20 @@ def read_gates(text: str | bytes, name: str = GATES_FILE) -> Gates:
         ConfigError: something in it is wrong; with line and column.
 
     Example:
-        >>> gates = loads("version: 1\\nextends: global\\ngates: {self_review: {enabled: false}}")
+        >>> gates = read_gates("version: 1\\nextends: global\\ngates: {self_review: {enabled: false}}")
         >>> gates.for_task("feature", "high")
         ('syntax_check', 'import_check', 'schema_check')
     """
-    own = yaml_model.read(text, name, Gates)
+    own = read(text, name, Gates)
     if own.extends is None:
         return own
-    said = own.model_dump(exclude_unset=True)
-    merged = _merged(default().model_dump(), said)
-    # Durations are numbers by now, and words are split: built, not read again.
-    return _build(merged)
+    below = Path(__file__).with_name(GATES_FILE).read_bytes()
+    return Gates.model_validate(_merged(_said(below, GATES_FILE), _said(text, name)))
+
+
+def _said(text: str | bytes, name: str) -> Any:
+    source = Source(text, name)
+    return plain(source.compose(), source)
 
 
 def _merged(under: Any, over: Any) -> Any:
@@ -444,23 +439,7 @@ def _merged(under: Any, over: Any) -> Any:
     return {**under, **{key: _merged(under.get(key), value) for key, value in over.items()}}
 
 
-def _build(said: dict[str, Any]) -> Gates:
-    gates = {name: GateSetting.model_construct(**one) for name, one in said["gates"].items()}
-    return Gates.model_construct(
-        **{
-            **said,
-            "gates": gates,
-            "build_checks": BuildChecks.model_construct(**said["build_checks"]),
-            "regression_detection": RegressionDetection.model_construct(
-                **said["regression_detection"]
-            ),
-        }
-    )
-
-
-# --- What a concern found in one file, before it is known whether the change brought it ---------------
-
-# --- What a gate judges: a proposal, the project it is meant for, and what the configuration says -----
+# --- What a gate judges -------------------------------------------------------------------------------
 
 
 @dataclass
@@ -517,16 +496,27 @@ class Subject:
             self.warnings.append(sentence)
 
 
-# --- What self-review knows, from ``self-review.yml``: read once, when first asked for ----------------
+# --- What self-review knows: ``self-review.yml`` ------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+def _by_lines(text: str) -> re.Pattern[str]:
+    return re.compile(text, re.MULTILINE)
+
+
+def _by_pages(text: str) -> re.Pattern[str]:
+    return re.compile(text, re.MULTILINE | re.DOTALL)
+
+
+_ByLines = Annotated[re.Pattern[str], BeforeValidator(_by_lines)]
+_ByPages = Annotated[re.Pattern[str], BeforeValidator(_by_pages)]
+
+
+class Rule(Strict):
     """A pattern of text or tokens that is a fault where a change adds it.
 
     Attributes:
         id, concern, severity, description, fix: what is said. ``{match}`` and ``{name}`` in the
-            description stand for what was found.
+            description stand for what was found; no fix: the concern's.
         regex: what is looked for.
         where: ``code``, ``source``, ``comments`` or ``all``.
         needs: texts of which one stands in every file that the regex can match in.
@@ -540,62 +530,70 @@ class Rule:
 
     id: str
     concern: str
-    severity: str
+    severity: str = ADVISORY
     description: str
-    fix: str
-    regex: re.Pattern[str]
-    where: str
+    fix: str = ""
+    regex: _ByLines
+    where: str = Field(alias="in")
     needs: tuple[str, ...]
-    languages: frozenset[str]
-    not_in: frozenset[str]
-    unless: re.Pattern[str] | None
-    look_behind: int
-    unusual: bool
-    file: str
-    block: str
+    languages: frozenset[str] = frozenset()
+    not_in: frozenset[str] = frozenset()
+    unless: _ByLines | None = None
+    look_behind: int = 0
+    unusual: bool = False
+    file: str = ""
+    block: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Language:
+class Language(Strict):
     """How a language is read: its name, its lexer, and what shows that a file is a program."""
 
     name: str
     lexer: str
-    script: re.Pattern[str] | None
+    suffixes: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    script: _ByLines | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Concern:
+class Concern(Strict):
     """What self-review looks for: the words it is called by, and what to do about it.
 
     Attributes:
         title, fix: those words.
-        is_security: what of it is certain goes to a person at once.
+        security: what of it is certain goes to a person at once.
     """
 
     title: str
     fix: str
-    is_security: bool = False
+    security: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Knowledge:
+class Knowledge(Strict):
     """All of the file."""
 
-    concerns: dict[str, Concern]
-    rules: tuple[Rule, ...]
+    version: int
+    concerns: Mapping[str, Concern]
+    languages: tuple[Language, ...]
     generated: re.Pattern[str]
-    program: dict[str, re.Pattern[str]]
-    secret: dict[str, re.Pattern[str]]
-    python: dict[str, re.Pattern[str]]
-    names: dict[str, dict[str, str]]
-    _suffixes: dict[str, Language]
-    _files: dict[str, Language]
+    program: Mapping[str, _ByLines]
+    secret: Mapping[str, re.Pattern[str]]
+    python: Mapping[str, _ByPages]
+    names: Mapping[str, frozenset[str]]
+    modules: Mapping[str, Mapping[str, str]]
+    rules: tuple[Rule, ...]
 
     def language(self, path: str) -> Language | None:
         """The language of a file, by its name."""
         name = PurePosixPath(path)
-        return self._files.get(name.name) or self._suffixes.get(name.suffix)
+        return self._by_name.get(name.name) or self._by_suffix.get(name.suffix)
+
+    @functools.cached_property
+    def _by_name(self) -> Mapping[str, Language]:
+        return {name: language for language in self.languages for name in language.names}
+
+    @functools.cached_property
+    def _by_suffix(self) -> Mapping[str, Language]:
+        return {suffix: language for language in self.languages for suffix in language.suffixes}
 
 
 @cache
@@ -606,62 +604,14 @@ def knowledge() -> Knowledge:
         >>> knowledge().concerns["injection"].title
         'injection'
     """
-    data = yaml.load(_FILE.read_text("utf-8"), Loader=yaml.CSafeLoader)
-    concerns = {
-        name: Concern(c["title"], c["fix"], c.get("security", False))
-        for name, c in data["concerns"].items()
-    }
-    suffixes, files = {}, {}
-    for name, said in data["languages"].items():
-        language = Language(name, said["lexer"], _regex(said.get("script")))
-        suffixes.update(dict.fromkeys(said["suffixes"], language))
-        files.update(dict.fromkeys(said.get("names", ()), language))
-    python = data["python"]
+    path = Path(__file__).with_name("self-review.yml")
+    data = yaml.load(path.read_text("utf-8"), Loader=yaml.CSafeLoader)
     fragments: dict[str, str] = {}
-    for name, text in data["fragments"].items():
+    for name, text in data.pop("fragments").items():
         fragments[name] = _filled(text, fragments)
-    return Knowledge(
-        concerns,
-        tuple(_rule(rule, concerns, fragments) for rule in data["rules"]),
-        re.compile(data["generated"]),
-        {name: re.compile(text, re.MULTILINE) for name, text in data["program"].items()},
-        {name: re.compile(text) for name, text in data["secret"].items()},
-        {
-            k: re.compile(v, re.MULTILINE | re.DOTALL)
-            for k, v in python.items()
-            if isinstance(v, str)
-        },
-        {
-            k: v if isinstance(v, dict) else dict.fromkeys(v, "")
-            for k, v in python.items()
-            if not isinstance(v, str)
-        },
-        suffixes,
-        files,
-    )
-
-
-_FILE = Path(__file__).with_name("self-review.yml")
-
-
-def _rule(said: dict[str, Any], concerns: dict[str, Concern], fragments: dict[str, str]) -> Rule:
-    return Rule(
-        said["id"],
-        said["concern"],
-        said.get("severity", ADVISORY),
-        said["description"],
-        said.get("fix", concerns[said["concern"]].fix),
-        re.compile(_filled(said["regex"], fragments), re.MULTILINE),
-        said["in"],
-        tuple(said["needs"]),
-        frozenset(said.get("languages", ())),
-        frozenset(said.get("not_in", ())),
-        _regex(said.get("unless")),
-        said.get("look_behind", 0),
-        said.get("unusual", False),
-        said.get("file", ""),
-        said.get("block", ""),
-    )
+    for rule in data["rules"]:
+        rule["regex"] = _filled(rule["regex"], fragments)
+    return Knowledge.model_validate(data)
 
 
 def _filled(text: str, fragments: dict[str, str]) -> str:
@@ -672,11 +622,7 @@ def _filled(text: str, fragments: dict[str, str]) -> str:
 _FRAGMENT = re.compile(r"\{\{(\w+)\}\}")
 
 
-def _regex(text: str | None) -> re.Pattern[str] | None:
-    return re.compile(text, re.MULTILINE) if text else None
-
-
-# --- What a concern found in one file, before it is known whether the change brought it ---------------
+# --- What a concern found in one file -----------------------------------------------------------------
 
 GATE = "self_review"
 
@@ -738,5 +684,5 @@ class Finding:
             self.line or None,
             self.column or None,
             self.fix or concern.fix,
-            security=self.severity == BLOCKING and concern.is_security,
+            security=self.severity == BLOCKING and concern.security,
         )

@@ -17,8 +17,6 @@ from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from loki.action.changes.git import git
 from loki.action.checks.imports import (
     FOUND,
@@ -32,9 +30,9 @@ from loki.action.checks.imports import (
 )
 from loki.action.checks.imports.node_resolution import package_of
 from loki.action.checks.imports.project_files import above
-from loki.action.gates import yaml_model
 from loki.action.gates.gate import ADVISORY, BLOCKING, Subject, Violation
 from loki.action.gates.python_ast import PythonEnvironment, environment
+from loki.action.gates.yaml_model import Strict, read_beside
 from loki.base import glob
 
 # --- Whether what an import names outside of the project is absent; in doubt it is not ----------------
@@ -43,23 +41,19 @@ MAX_ALIAS_FILES = 200
 """Configurations in which a name is looked up; chosen, not measured."""
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class _Python(_Model):
+class _Python(Strict):
     manifests: tuple[str, ...]
     packages: Mapping[str, str]
     always: frozenset[str]
 
 
-class _JavaScript(_Model):
+class _JavaScript(Strict):
     builtin: frozenset[str]
     aliases: tuple[str, ...]
     other_systems: tuple[str, ...]
 
 
-class _Knowledge(_Model):
+class _Knowledge(Strict):
     version: int
     built: tuple[str, ...]
     generated: tuple[str, ...]
@@ -71,8 +65,7 @@ class _Knowledge(_Model):
 @cache
 def knowledge() -> _Knowledge:
     """What this release knows; ``import-check.yml``."""
-    path = Path(__file__).with_name("import-check.yml")
-    return yaml_model.read(path.read_bytes(), path.name, _Knowledge)
+    return read_beside(__file__, "import-check.yml", _Knowledge)
 
 
 @dataclass(frozen=True, slots=True)

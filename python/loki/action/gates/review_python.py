@@ -326,7 +326,7 @@ class _Review:
             )
         elif self.is_elsewhere or self.is_script or context.is_program:
             return
-        elif module := known.names["debug_calls"].get(called):
+        elif module := known.modules["debug_calls"].get(called):
             if imports_module(self.tree, module):
                 said = f"{called}() is for debugging"
                 yield self._finding("debug_call", "debug_leftover", call, said)
@@ -424,7 +424,7 @@ class _Review:
 
     def _loaded(self, call: ast.Call, called: str, first: ast.expr) -> Iterator[Finding]:
         names = knowledge().names
-        if module := names["loader_calls"].get(called):
+        if module := knowledge().modules["loader_calls"].get(called):
             loaders = [*call.args[1:], *(k.value for k in call.keywords if k.arg == "Loader")]
             is_unsafe = not loaders or dotted(loaders[0]) in names["unsafe_loaders"]
             if is_unsafe and imports_module(self.tree, module) and len(call.keywords) <= 1:

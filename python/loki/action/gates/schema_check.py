@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -32,6 +31,7 @@ from loki import config
 from loki.action.gates import data_parsers, gate, yaml_model
 from loki.action.gates.gate import ADVISORY, BLOCKING, Subject, Violation
 from loki.base.error import ConfigError
+from loki.base.toml import tomllib
 from loki.recognition.definition_file import Source
 from loki.recognition.pattern import PatternSet
 
@@ -192,11 +192,6 @@ class PyProject(BaseModel):
 
 
 # --- The schema check: manifests and loki's own files hold what their readers expect ------------------
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 GATE = "schema_check"
 

@@ -23,16 +23,16 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from loki.action.changes.change import Edit
 from loki.action.changes.safe_path import ancestors
 from loki.action.changes.scratch_copy import scratch_folder
 from loki.action.checks.command_detection import MANIFEST
 from loki.action.checks.imports.javascript_imports import is_balanced, is_compiled
-from loki.action.gates import yaml_model
 from loki.action.gates.data_parsers import PARSERS, Problem
 from loki.action.gates.gate import ADVISORY, BLOCKING, Subject, Validation, Violation
+from loki.action.gates.yaml_model import Strict, read_beside
 from loki.action.processes import process
 from loki.action.processes.command_line import find_program
 from loki.recognition.failure import recognize
@@ -200,23 +200,19 @@ def _column(output: str, content: bytes, line: int) -> int | None:
 GATE = "syntax_check"
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class _Grammar(_Model):
+class _Grammar(Strict):
     package: str
     function: str
 
 
-class _Tool(_Model):
+class _Tool(Strict):
     command: tuple[str, ...]
     needs: str = ""
     extensions: tuple[str, ...] = ()
     written_as: str = Field(default="", alias="as")
 
 
-class Language(_Model):
+class Language(Strict):
     """One language of ``syntax-check.yml``."""
 
     name: str
@@ -232,7 +228,7 @@ class Language(_Model):
     unknown_dialect: tuple[str, ...] = ()
 
 
-class _Knowledge(_Model):
+class _Knowledge(Strict):
     version: int
     languages: tuple[Language, ...]
     template_marks: tuple[str, ...]
@@ -243,8 +239,7 @@ class _Knowledge(_Model):
 @cache
 def knowledge() -> _Knowledge:
     """What this release knows of languages."""
-    path = Path(__file__).with_name("syntax-check.yml")
-    return yaml_model.read(path.read_bytes(), path.name, _Knowledge)
+    return read_beside(__file__, "syntax-check.yml", _Knowledge)
 
 
 def language_of(path: str) -> Language | None:

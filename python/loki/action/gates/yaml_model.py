@@ -6,16 +6,34 @@ Size, depth and aliases are held to the limits of `loki.recognition.definition_f
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from loki.base.error import ConfigError
 from loki.recognition.definition_file import Source, did_you_mean
 
 _M = TypeVar("_M", bound=BaseModel)
 _MERGE = "tag:yaml.org,2002:merge"
+
+
+class Strict(BaseModel):
+    """What a file holds: the keys that are known and no others."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def read_beside(module: str, name: str, model: type[_M]) -> _M:
+    """The model that a file of loki's own describes.
+
+    Args:
+        module: ``__file__`` of the module that it stands beside.
+        name: of the file.
+        model: what it looks like.
+    """
+    return read(Path(module).with_name(name).read_bytes(), name, model)
 
 
 def read(content: str | bytes, name: str, model: type[_M]) -> _M:

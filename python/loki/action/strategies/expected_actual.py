@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+
+from loki.action.gates.yaml_model import Strict, read_beside
 
 MAX_LINES, MAX_LENGTH = 200, 400
 """Lines that are looked at, and characters of each; chosen, not measured."""
@@ -25,23 +26,21 @@ class Difference:
         return f"expected: {self.expected}\nactual:   {self.actual}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Rule(Strict):
     line: re.Pattern[str] | None = None
     expected: re.Pattern[str] | None = None
     actual: re.Pattern[str] | None = None
     after: re.Pattern[str] | None = None
 
 
+class _File(Strict):
+    version: int
+    comparisons: tuple[_Rule, ...]
+
+
 @cache
 def _rules() -> tuple[_Rule, ...]:
-    import yaml
-
-    text = Path(__file__).with_name("expected-actual.yml").read_text("utf-8")
-    return tuple(
-        _Rule(**{key: re.compile(regex) for key, regex in entry.items()})
-        for entry in yaml.safe_load(text)["comparisons"]
-    )
+    return read_beside(__file__, "expected-actual.yml", _File).comparisons
 
 
 def differences(text: str) -> list[Difference]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loki.action.checks.results import Results
+from loki.action.checks.results.suite_results import Results
 from loki.action.checks.results_comparison import Comparison, compare_results, comparison_report
 from loki.recognition.pattern import PatternSet
 

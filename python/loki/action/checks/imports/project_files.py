@@ -1,4 +1,4 @@
-"""A project as imports see it: which paths there are, and how to read one."""
+"""An import as it is written, and a project as imports see it: its paths, and how to read one."""
 
 from __future__ import annotations
 
@@ -15,9 +15,6 @@ from loki.action.gates import data_parsers
 if TYPE_CHECKING:
     from loki.action.changes.change import Change
     from loki.action.changes.tree import Tree
-
-
-# --- One import, as it is written ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +48,7 @@ class Import:
         return "." * self.level + self.module
 
 
-# --- A project as imports see it: which paths there are, and how to read one --------------------------
+# --- The project --------------------------------------------------------------------------------------
 
 MAX_BYTES = 1_000_000
 """Of a manifest that is read to resolve imports; chosen, not measured."""

@@ -16,24 +16,25 @@ import configparser
 import json
 import posixpath
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import groupby
-from pathlib import Path, PurePosixPath
-from typing import Any
+from pathlib import PurePosixPath
+from typing import Annotated, Any
 
-import yaml
+from pydantic import BeforeValidator
 
-from loki.action.checks.check import Check, CheckResult, Report
+from loki.action.checks.check import RUN_TESTS, Check, CheckResult, Report
 from loki.action.checks.task_changes import TaskChanges
 from loki.action.gates.added_lines import added_lines, lex
 from loki.action.gates.gate import knowledge
-from loki.action.gates.gate import knowledge as languages
+from loki.action.gates.python_ast import string_of
+from loki.action.gates.yaml_model import Strict, read_beside
 from loki.base import codec, glob
 from loki.base.python_tree import python_tree
+from loki.base.toml import tomllib
 from loki.decision.drift.task_relation import any_glob, kinds_of_path
 from loki.memory import store as documents
 from loki.memory.store import Store, kept_as
@@ -153,11 +154,7 @@ def _function(
 
 
 def _is_docstring(node: ast.stmt) -> bool:
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
+    return isinstance(node, ast.Expr) and string_of(node.value) is not None
 
 
 def _bound(node: ast.stmt) -> Iterator[str]:
@@ -235,7 +232,7 @@ _IMPORT = {
 def _plain(chain: Sequence[str], names: Sequence[str], text: str, *, case: bool = False) -> Chunk:
     """A piece without formatting."""
     bare = re.sub(r",(?=[)\]}])", "", re.sub(r"\s+", "", text))
-    return Chunk(tuple(chain), frozenset(names), bare, words_of(text), case)
+    return replace(_chunk(chain, names, text, case=case), text=bare)
 
 
 _BLANK = "\x01"
@@ -328,11 +325,11 @@ _CASE = re.compile(r"^\s*[\[{(].*[\]})],?\s*$|^\s*([\"'`]).*\1,?\s*$")
 
 # --- What is known of what judges, from ``judging.yml``: read once, when first asked for --------------
 
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+Expressions = Annotated[re.Pattern[str], BeforeValidator(any_glob)]
+"""One or several, of which any may fit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Strict):
     """Files that decide how checks of some kinds judge, whole or in parts.
 
     Attributes:
@@ -344,12 +341,11 @@ class Setting:
 
     kinds: frozenset[str]
     files: tuple[str, ...]
-    parts: re.Pattern[str] | None
+    parts: Expressions | None = None
     programs: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
+class Recipe(Strict):
     """Files that programs run their steps from.
 
     Attributes:
@@ -360,23 +356,23 @@ class Recipe:
 
     programs: frozenset[str]
     files: tuple[str, ...]
-    lines: re.Pattern[str] | None
+    lines: re.Pattern[str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Knowledge:
+class Knowledge(Strict):
     """All of the file."""
 
-    always: re.Pattern[str]
-    always_marked: re.Pattern[str]
+    version: int
+    always: Expressions
+    always_marked: Expressions
     loaded: tuple[str, ...]
     expected: tuple[str, ...]
     runners: frozenset[str]
     settings: tuple[Setting, ...]
     recipes: tuple[Recipe, ...]
     script: re.Pattern[str]
-    asks: dict[str, re.Pattern[str]]
-    inside: dict[str, re.Pattern[str]]
+    asks: Mapping[str, Expressions]
+    inside: Mapping[str, Expressions]
 
 
 @cache
@@ -384,40 +380,13 @@ def judging_knowledge() -> Knowledge:
     """What loki knows of runners, their settings, and code that asks for them.
 
     Example:
-        >>> bool(knowledge().asks["python"].search('if "pytest" in sys.modules:'))
+        >>> bool(judging_knowledge().asks["python"].search('if "pytest" in sys.modules:'))
         True
     """
-    file = Path(__file__).with_name("judging.yml")
-    data = yaml.load(file.read_text("utf-8"), Loader=_Loader)  # noqa: S506 - a safe loader
-    return Knowledge(
-        any_glob(data["always"]),
-        any_glob(data["always_marked"]),
-        tuple(data["loaded"]),
-        tuple(data["expected"]),
-        frozenset(data["runners"]),
-        tuple(_setting(said) for said in data["settings"]),
-        tuple(_recipe(said) for said in data["recipes"]),
-        re.compile(data["script"]),
-        {lexer: any_glob(said) for lexer, said in data["asks"].items()},
-        {suffix: re.compile(said, re.MULTILINE) for suffix, said in data["inside"].items()},
-    )
-
-
-def _setting(said: dict[str, Any]) -> Setting:
-    parts = any_glob(said["parts"]) if "parts" in said else None
-    programs = frozenset(said.get("programs", ()))
-    return Setting(frozenset(said["kinds"]), tuple(said["files"]), parts, programs)
-
-
-def _recipe(said: dict[str, Any]) -> Recipe:
-    lines = re.compile(said["lines"]) if "lines" in said else None
-    return Recipe(frozenset(said["programs"]), tuple(said["files"]), lines)
+    return read_beside(__file__, "judging.yml", Knowledge)
 
 
 # --- What failed in a task's life, as far as it matters to what judges --------------------------------
-
-RUNS_TESTS = frozenset({"test", "build", "command", "custom"})
-"""Kinds of check whose failures are tests'."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,11 +416,6 @@ class SeenFailures:
 
 
 # --- Settings of what judges: which of them a change has touched. Pure --------------------------------
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 def settings_touched(
@@ -560,13 +524,13 @@ def touched(
         ['test_a.py: test_a, which failed']
     """
     look = _Look(changed, seen, read)
-    found = [
+    all_found = (
         TouchedTests(path, what)
         for path, (before, after) in sorted(changed.items())
         if before != after
         for what in look.at(path, before, after)
-    ]
-    found = list(dict.fromkeys(found))
+    )
+    found = list(dict.fromkeys(all_found))
     if len(found) > MOST:
         found[MOST:] = [TouchedTests(found[MOST].path, f"and {len(found) - MOST} more")]
     return found
@@ -577,7 +541,7 @@ class _Look:
         self, changed: Mapping[str, Pair], seen: SeenFailures, read: Callable[[str], str | None]
     ) -> None:
         self.seen, self.read, self.changed = seen, read, changed
-        self.tests_failed = bool(seen.kinds & RUNS_TESTS)
+        self.tests_failed = bool(seen.kinds & RUN_TESTS)
         self.holding = frozenset({*seen.holding, *seen.files.values()})
         self.used = self._used() if self.tests_failed else frozenset()
 
@@ -585,9 +549,7 @@ class _Look:
         """The names that failing tests use, in the files that hold them as they were."""
         found: set[str] = set()
         for path in self.holding:
-            pair = self.changed.get(path)
-            text = pair[0] if pair else self.read(path)
-            if text:
+            if text := self._before(path):
                 parts = chunks(path, text)
                 failing = self._failing(path, parts)
                 found |= _closure(parts, failing or parts)
@@ -606,7 +568,7 @@ class _Look:
                 yield f"the setting {name}" if name != path else "settings of what judges"
         if self._is_recipe(path, before, after or ""):
             yield "what a check runs"
-        language = languages().language(path)
+        language = knowledge().language(path)
         lexer = language.lexer if language else ""
         is_test = self._is_test(path, lexer, before or "")
         if not self.tests_failed:
@@ -641,9 +603,8 @@ class _Look:
         if failing:
             yield from _differences(old, new, failing, _closure(old, failing))
         elif is_test and _is_data(path):
-            is_kept = "test_data" in kinds_of_path(path) or glob.matches(
-                path, judging_knowledge().expected
-            )
+            is_expected = glob.matches(path, judging_knowledge().expected)
+            is_kept = is_expected or "test_data" in kinds_of_path(path)
             if before is not None and is_kept and self._mentions(path):
                 yield "data that a failing test reads"
         elif is_test and self._is_shared(path, lexer):
@@ -656,9 +617,7 @@ class _Look:
         found: list[Chunk] = []
         for test in self.seen.tests:
             file = self.seen.files.get(test)
-            if file is not None and file != path and file in self.changed:
-                continue
-            if file is not None and file != path and _is_file(file):
+            if file and file != path and (file in self.changed or _is_file(file)):
                 continue
             named = [chunk for chunk in parts if any(_names(name, test) for name in chunk.names)]
             nearer = [c for c in named if c.chain and c.chain[-1].replace(_BLANK, " ") in test]
@@ -760,11 +719,11 @@ def _names(name: str, test: str) -> bool:
 
 
 def _is_file(path: str) -> bool:
-    return "." in posixpath.basename(path) and languages().language(path) is not None
+    return "." in posixpath.basename(path) and knowledge().language(path) is not None
 
 
 def _is_data(path: str) -> bool:
-    language = languages().language(path)
+    language = knowledge().language(path)
     return language is None or language.lexer not in {"python", "javascript", "go", "rust", "c"}
 
 

@@ -9,7 +9,6 @@ import importlib.metadata
 import json
 import os
 import re
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ from loki.action.strategies.dependency.manifest_requirements import (
     satisfies,
 )
 from loki.base.error import LokiError
+from loki.base.toml import tomllib
 from loki.recognition.fix import program_name
 
 # --- The Python that a project's checks run in: which program it is, and what it says of itself -------
@@ -113,11 +113,6 @@ def _python() -> Ecosystem:
 
 
 # --- What is installed where a project's checks run; nothing of the project is executed ---------------
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 MAX_DISTRIBUTIONS = 5_000
 MAX_LOCK_BYTES = 8 * 1024 * 1024

@@ -13,18 +13,18 @@ from __future__ import annotations
 import configparser
 import json
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from packaging.requirements import InvalidRequirement
 from packaging.requirements import Requirement as PythonRequirement
 from packaging.utils import canonicalize_name
-from pydantic import BaseModel, ConfigDict
+
+from loki.action.gates.yaml_model import Strict, read_beside
+from loki.base.toml import tomllib
 
 # --- Whether a version is in a range as package.json and Cargo.toml write them ------------------------
 
@@ -161,18 +161,14 @@ MAX_LINES, MAX_LENGTH = 400, 1000
 """Lines of output that are searched for a module, and characters of each; chosen, not measured."""
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Manifest(_Model):
+class Manifest(Strict):
     """A file that says what is required, and the format that it is written in."""
 
     file: str
     format: str
 
 
-class Install(_Model):
+class Install(Strict):
     """A way to install a package; ``file``: what the project has where this way is its own."""
 
     command: tuple[str, ...]
@@ -181,7 +177,7 @@ class Install(_Model):
     also: tuple[str, ...] = ()
 
 
-class Ecosystem(_Model):
+class Ecosystem(Strict):
     """The packages of one or a few languages."""
 
     name: str
@@ -198,12 +194,12 @@ class Ecosystem(_Model):
     types: str = ""
 
 
-class _File(_Model):
+class _File(Strict):
     version: int
     ecosystems: tuple[Ecosystem, ...]
 
 
-class Missing(_Model):
+class Missing(Strict):
     """What a tool misses: a module as the code imports it, perhaps only a name in it, or a package
     that the tool names itself."""
 
@@ -220,10 +216,7 @@ def ecosystems() -> tuple[Ecosystem, ...]:
         >>> [ecosystem.name for ecosystem in ecosystems()]
         ['python', 'npm', 'go', 'cargo']
     """
-    import yaml
-
-    path = Path(__file__).with_name("ecosystems.yml")
-    return _File.model_validate(yaml.safe_load(path.read_text("utf-8"))).ecosystems
+    return read_beside(__file__, "ecosystems.yml", _File).ecosystems
 
 
 def of_language(language: str | None) -> tuple[Ecosystem, ...]:
@@ -268,11 +261,6 @@ def conflicts_in(text: str, known: Ecosystem) -> list[tuple[str, str]]:
 
 
 # --- What a project's manifests require, properly parsed; pure, over texts ----------------------------
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 MAX_MANIFESTS = 200
 """Of one ecosystem that are read; chosen, not measured."""

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loki.action.checks.results import Results, plain, read
-from loki.action.checks.results.suite_results import inside
+from loki.action.checks.results.suite_results import Results, inside, plain, read
 from loki.recognition.failure import recognize
 
 RECORDED = Path(__file__).parent / "recorded"
