@@ -27,7 +27,7 @@ from loki.base.error import BreakerOpen
 from loki.base.markup import html_card
 from loki.base.time import Clock, Duration, argument_nanoseconds, at_one_moment, isoformat
 
-# --- What is told of a circuit breaker: its states, a change, its counts, all of it at one instant ----
+# --- What is told of a breaker ------------------------------------------------------------------------
 
 CircuitState = Literal["CLOSED", "OPEN", "HALF_OPEN"]
 STATES: tuple[CircuitState, ...] = ("CLOSED", "OPEN", "HALF_OPEN")
@@ -128,8 +128,7 @@ def breaker_html(shown: BreakerSnapshot) -> str:
     )
 
 
-# ------------------------------------------------------------------------------------------------------
-# What breakers are made with, by the names of what they stand before: calls of models and tools.
+# --- What breakers are made with, by the names of what they stand before ------------------------------
 
 CALLS: Mapping[str, Any] = {
     "failure_rate": 0.7,
@@ -206,7 +205,7 @@ def _is_call(name: str) -> bool:
     return any(fnmatchcase(name, glob) for glob in KINDS)
 
 
-# --- Circuit breakers: stop calling what is down, and find out carefully when it is back --------------
+# --- The breaker --------------------------------------------------------------------------------------
 
 Permit = _core.Permit
 """Leave for one call: ``success()``, ``failure(error)`` or ``ignore()``; a context manager, too."""

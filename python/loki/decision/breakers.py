@@ -17,7 +17,7 @@ import weakref
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, Literal, ParamSpec, Protocol, TypeVar, cast
+from typing import Any, Literal, ParamSpec, TypeVar, cast
 
 from loki import _core
 from loki._core import BreakerEventKind as Kind
@@ -43,32 +43,6 @@ R = TypeVar("R")
 
 Change = tuple[int, int, int]
 """(state before, state after, nanoseconds), as the core has it."""
-
-
-class Home(Protocol):
-    """What a breaker needs of the `loki.Breakers` that it belongs to."""
-
-    def now_ns(self) -> int:
-        """Nanoseconds of the monotonic clock."""
-
-    def look_if_due(self) -> int:
-        """Look at the file, if the last look is old; now, in nanoseconds."""
-
-    def refresh(self) -> None:
-        """Look at the file."""
-
-    def together(
-        self,
-        breaker: SharedBreaker,
-        kind: Kind,
-        permit: _core.BreakerPermit | None = None,
-        error: str = "",
-        *asked: int,
-    ) -> _core.BreakerReply:
-        """What an event does, by what the file says."""
-
-    def drop(self, permit: SharedPermit) -> None:
-        """Free a probe's slot soon."""
 
 
 class SharedPermit:
@@ -153,7 +127,7 @@ class SharedBreaker(Breaker):
     """A `loki.Breaker` that other processes see: one of `loki.Breakers`."""
 
     def __init__(
-        self, home: Home, name: str, clock: Clock | None, arguments: Mapping[str, Any]
+        self, home: Breakers, name: str, clock: Clock | None, arguments: Mapping[str, Any]
     ) -> None:
         """Use `loki.Breakers`."""
         super().__init__(**{**arguments, "name": name, "clock": clock})
@@ -253,7 +227,7 @@ class SharedBreaker(Breaker):
         return bool(self._news)
 
     def _take_news(self) -> list[Change]:
-        return [self._news.popleft() for _ in range(len(self._news))]
+        return list(_taken(self._news))
 
     def _view(self) -> tuple[_core.BreakerView, int]:
         now_ns = self._now_ns()
@@ -263,7 +237,7 @@ class SharedBreaker(Breaker):
         return self._shared.counts()
 
 
-# --- Circuit breakers that processes share through a file, and that survive a restart -----------------
+# --- All breakers of a file ---------------------------------------------------------------------------
 
 T = TypeVar("T")
 
@@ -364,14 +338,18 @@ class Breakers:
 
     def names(self) -> list[str]:
         """Names of all breakers that the file has, or that were used here, sorted."""
+        kept: list[str] = []
         with self._locked():
             try:
                 kept = self._file.read().whole().names()
             except ValueError:
-                kept = []
-                self._mend()
+                try:
+                    with self._file.lock():
+                        self._whole()
+                except StoreError as problem:
+                    self._complain(problem)
             except StoreError:
-                kept = []
+                pass
             return sorted({*kept, *self._breakers})
 
     def guard(self, name: str) -> SharedPermit:
@@ -473,8 +451,11 @@ class Breakers:
                     reply = core.together(
                         kind, permit, error, content, self._moment(), owner(), *asked
                     )
-                    if reply.is_to_write:
-                        self._write(before, breaker.name, content, kind, reply)
+                    at_once = reply.change is not None or kind not in _OFTEN
+                    if reply.is_to_write and not self._file.write(
+                        before, breaker.name, content, at_once=at_once
+                    ):
+                        self._folding.later()
                 self._unwritten.pop(breaker.name, None)
             except StoreError as problem:
                 self._complain(problem)
@@ -486,13 +467,6 @@ class Breakers:
             reply = core.alone(kind, permit, error, self.now_ns(), *asked)
         breaker._hear(reply.learned, reply.change)
         return reply
-
-    def _write(
-        self, before: Content, name: str, content: BreakersFile, kind: Kind, reply: BreakerReply
-    ) -> None:
-        at_once = reply.change is not None or kind not in _OFTEN
-        if not self._file.write(before, name, content, at_once=at_once):
-            self._folding.later()
 
     def _content(self, breaker: SharedBreaker) -> tuple[Content, BreakersFile]:
         """The file, and a breaker's part; what of it cannot be read set aside; needs its lock."""
@@ -511,17 +485,6 @@ class Breakers:
         except ValueError as flaw:
             self._warn_aside(self._file.set_aside(), str(flaw))
             return Content(b"{}")
-
-    @contextmanager
-    def _complaining(self) -> Iterator[None]:
-        try:
-            yield
-        except StoreError as problem:
-            self._complain(problem)
-
-    def _mend(self) -> None:
-        with self._complaining(), self._file.lock():
-            self._whole()
 
     def _look(self, *, wait: bool = False) -> None:
         if not self._lock.acquire(blocking=wait):

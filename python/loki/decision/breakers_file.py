@@ -6,9 +6,7 @@ it. Each line has a whole entry, and a mark of the entry in the file that it sta
 something else by now, because it was written since or because somebody else has changed it, the line means
 nothing. So neither is a line ever counted twice, nor does it undo what another program wrote.
 
-Bytes in, bytes out.
-
-What its bytes mean is in the C++ core.
+Bytes in, bytes out: what they mean is in the C++ core.
 
 ``logs/breaker-transitions.jsonl`` has one JSON object a line: ``at`` (ISO 8601 UTC), ``breaker``,
 ``before``, ``after`` and, where a failure tripped it, ``error``. Each process writes those that it
@@ -43,7 +41,7 @@ from loki.base.time import isoformat
 from loki.decision.breaker import CircuitState, Transition
 from loki.decision.recovery import recovery_line
 
-# --- What happened to breakers since their file was written as a whole, a line for each outcome -------
+# --- The file with its log, as bytes ------------------------------------------------------------------
 
 SMALL = 16 * 1024
 """Bytes of a file that is written with each outcome: some 25 breakers. Chosen by what
@@ -196,7 +194,7 @@ def _key(name: str) -> bytes:
     return BreakersFile(json.dumps({name: {}}).encode()).bytes()[4 : -len(b": {}\n}\n")]
 
 
-# --- The file that processes share breakers through: locked, read, set aside, replaced ----------------
+# --- The file on disk ---------------------------------------------------------------------------------
 
 MAX_BYTES = 4 * 2**20
 """What is larger is no file of breakers: some 5,000 of them. Chosen, not measured."""
@@ -433,9 +431,7 @@ def owner() -> str:
     return f"{os.uname().nodename}:{os.getpid()}"
 
 
-# ------------------------------------------------------------------------------------------------------
-# Brings a long file of breakers up to what its log says, a moment after the first outcome that it
-# lacks.
+# --- Brings a long file up to what its log says, a moment later ---------------------------------------
 
 SECONDS = 1.0
 """How long after an outcome a long file says it, at the latest. Chosen: about as soon as people look."""
@@ -493,7 +489,7 @@ class BreakersCompaction:
         return True
 
 
-# --- The log line of a circuit breaker that changed its state: for people, and for telemetry ----------
+# --- The log line of a change of state ----------------------------------------------------------------
 
 
 def listens() -> bool:
@@ -514,8 +510,7 @@ def tell(transition: Transition) -> None:
     )
 
 
-# ------------------------------------------------------------------------------------------------------
-# What is kept of the transitions of circuit breakers: a line for each, and one for each recovery.
+# --- The logs of transitions and recoveries -----------------------------------------------------------
 
 TRANSITIONS = "breaker-transitions.jsonl"
 RECOVERIES = "circuit-recovery.log"

@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 
 from loki.base.time import Clock
 
-# --- How much a run may take: attempts, wall time, tokens and money; pure -----------------------------
-
 _TRIFLE = 1e-6
 
 WARN_AT = 0.8
@@ -118,7 +116,7 @@ def _number(name: str, value: float) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
 
 
-# --- What was spent of a budget, for threads that share it --------------------------------------------
+# --- What was spent, for threads that share it --------------------------------------------------------
 
 
 class Meter:

@@ -33,13 +33,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from enum import Enum
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from loki import _core
 from loki.base.time import Clock, Duration, SystemClock, argument_nanoseconds
 from loki.decision.backoff import Backoff
-
-# --- How many retries all callers of a service may make together --------------------------------------
 
 
 class RetryBudget:
@@ -150,9 +149,7 @@ def retry_after(headers: Mapping[str, str], now: datetime, limit: Duration = LIM
     return None if found is None else min(found, argument_nanoseconds("limit", limit)) / 1e9
 
 
-# ------------------------------------------------------------------------------------------------------
-# Whom to ask, when to ask again and when to ask the next one: the fallback chain as a pure
-# machine.
+# --- Whom to ask, when to ask again and when to ask the next one --------------------------------------
 
 RETRIES = 5
 """Retries of one request to one model, as the specification has it."""
@@ -372,10 +369,6 @@ def step(chain: Chain, event: Event) -> Step:
     return handler(chain, event)
 
 
-def _begin(chain: Chain, _event: Begin) -> Step:
-    return _call(chain, 0)
-
-
 def _call(chain: Chain, member: int) -> Step:
     failures = chain.failures if member == chain.member else 0
     return replace(chain, phase=Phase.CALLING, member=member, failures=failures), Call(member)
@@ -406,7 +399,8 @@ def _failed(chain: Chain, event: Failed) -> Step:
     return replace(chain, phase=Phase.WAITING), Wait(chain.member, seconds)
 
 
-def _waited(chain: Chain, _event: Waited) -> Step:
+def _ask_member(chain: Chain, _event: Event) -> Step:
+    """Ask whose turn it is: of a new chain the first."""
     return _call(chain, chain.member)
 
 
@@ -414,13 +408,10 @@ def _resumed(chain: Chain, _event: Resumed) -> Step:
     return _call(replace(chain, refused={}, failed={}, failures=0), 0)
 
 
-def _denied(chain: Chain, _event: Denied) -> Step:
-    return _next(chain)
-
-
-def _next(chain: Chain) -> Step:
+def _next(chain: Chain, _event: Event | None = None) -> Step:
     """Ask the next one who may do it; where there is none, ask for less; else it has ended."""
-    later = [member for member in range(chain.member + 1, chain.members) if _may(chain, member)]
+    may = range(chain.members) if chain.work == 0 else _able(chain)
+    later = [member for member in range(chain.member + 1, chain.members) if member in may]
     if later:
         return _call(chain, later[0])
     seconds = chain.retry_after
@@ -440,54 +431,33 @@ def _able(chain: Chain) -> list[int]:
     ]
 
 
-def _may(chain: Chain, member: int) -> bool:
-    return chain.work == 0 or member in _able(chain)
-
-
 def _reduced(chain: Chain, _event: Reduced) -> Step:
     chain = replace(chain, work=chain.work + 1, failures=0)
     return _call(chain, min(_able(chain)))
 
 
-def _irreducible(chain: Chain, _event: Irreducible) -> Step:
-    return _give_up(chain)
-
-
-def _give_up(chain: Chain) -> Step:
+def _give_up(chain: Chain, _event: Event | None = None) -> Step:
     is_waiting = any(seconds is not None for seconds in chain.refused.values())
     # Nobody but a person closes a breaker that names no time.
-    ends: Ending = "refused" if is_waiting or not chain.failed else "failed"
-    return _end(chain, ends)
+    return _end("refused" if is_waiting or not chain.failed else "failed", chain)
 
 
-def _end(chain: Chain, ending: Ending) -> Step:
+def _end(ending: Ending, chain: Chain, _event: Event | None = None) -> Step:
     return replace(chain, phase=Phase.DONE, ending=ending), None
 
 
-def _answered(chain: Chain, _event: Answered) -> Step:
-    return _end(chain, "answered")
-
-
-def _spent(chain: Chain, _event: Spent) -> Step:
-    return _end(chain, "spent")
-
-
-def _cancelled(chain: Chain, _event: Cancelled) -> Step:
-    return _end(chain, "cancelled")
-
-
 TABLE: Mapping[tuple[Phase, type[Any]], Callable[[Chain, Any], Step]] = {
-    (Phase.NEW, Begin): _begin,
-    (Phase.CALLING, Answered): _answered,
+    (Phase.NEW, Begin): _ask_member,
+    (Phase.CALLING, Answered): partial(_end, "answered"),
     (Phase.CALLING, Refused): _refused,
     (Phase.CALLING, Failed): _failed,
-    (Phase.CALLING, Spent): _spent,
-    (Phase.CALLING, Cancelled): _cancelled,
-    (Phase.WAITING, Waited): _waited,
-    (Phase.WAITING, Denied): _denied,
-    (Phase.WAITING, Cancelled): _cancelled,
+    (Phase.CALLING, Spent): partial(_end, "spent"),
+    (Phase.CALLING, Cancelled): partial(_end, "cancelled"),
+    (Phase.WAITING, Waited): _ask_member,
+    (Phase.WAITING, Denied): _next,
+    (Phase.WAITING, Cancelled): partial(_end, "cancelled"),
     (Phase.PAUSED, Resumed): _resumed,
-    (Phase.PAUSED, Cancelled): _cancelled,
+    (Phase.PAUSED, Cancelled): partial(_end, "cancelled"),
     (Phase.REDUCING, Reduced): _reduced,
-    (Phase.REDUCING, Irreducible): _irreducible,
+    (Phase.REDUCING, Irreducible): _give_up,
 }

@@ -1,11 +1,11 @@
 """Rationalizations and red flags in what agents say: found by rules, answered by what to do instead.
 
-Code (fenced, indented, inline) and quotations (``>`` lines, words in quotation marks) are somebody
-else's; items of a list that are still to be done are a plan. Positions stay: what is left out becomes
-as many blanks. Linear in the text, total.
-
 The rules are data, in ``honesty.yml``; the pattern engine of recognition matches them. Pure, total,
 linear in the message. What is found is a nudge, never a verdict: checks decide, words do not.
+
+Code (fenced, indented, inline) and quotations (``>`` lines, words in quotation marks) are somebody
+else's; items of a list that are still to be done are a plan. Positions stay: what is left out becomes
+as many blanks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from loki import _core
 from loki.base import codec
 from loki.base.yaml_text import load_file
 
-# --- What a message says in its author's own words, sentence by sentence ------------------------------
+# --- What a message says in its author's own words ----------------------------------------------------
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^\n]*)")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•\u2013]|\d{1,3}[.)]|[✅❌✓✗☑])\s")
@@ -177,9 +177,7 @@ def _paragraphs(text: str) -> Iterable[tuple[int, int]]:
         yield begin, len(text)
 
 
-# ------------------------------------------------------------------------------------------------------
-# Rationalizations and red flags in what agents say: found by rules, answered by what to do
-# instead.
+# --- Rationalizations and red flags -------------------------------------------------------------------
 
 RATIONALIZATION = "rationalization"
 """The family of the twelve; a red flag is its own family."""

@@ -12,16 +12,19 @@ import logging
 import math
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from loki.base.error import UsageError
 from loki.base.threads import LOOK, LinkedEvent
 from loki.base.time import Clock, SystemClock
 from loki.decision.breaker import Breaker, BreakerSnapshot, Transition
 from loki.decision.recovery import FULL, Changed, Effect, Event, Recovery, Tick, next_change, step
+
+if TYPE_CHECKING:
+    from loki.decision.breakers import Breakers
 
 logger = logging.getLogger("loki")
 
@@ -34,19 +37,6 @@ class _Ticket:
     circuit: str | None
     wake: Callable[[], object]
     is_granted: bool = False
-
-
-class Watched(Protocol):
-    """Breakers by name: `loki.Breakers`, or what is like it."""
-
-    def __getitem__(self, name: str, /) -> Breaker:
-        """The breaker of that name."""
-
-    def listen(self, listener: Callable[[Transition], object], /) -> object:
-        """Call it with every transition of every breaker."""
-
-    def snapshot(self) -> Mapping[str, BreakerSnapshot]:
-        """All breakers as they are now."""
 
 
 class Limiter:
@@ -112,12 +102,11 @@ class Limiter:
             self._grant()
         self._deliver()
 
-    def watch(self, breakers: Watched) -> None:
-        """Follow breakers, as `loki.Breakers` has them: how they are now, and all their changes.
+    def watch(self, breakers: Breakers) -> None:
+        """Follow breakers: how they are now, and all their changes.
 
         Failures while capacity grows are told by whoever makes the calls: `report` of `Failed`.
         """
-
         breakers.listen(lambda change: self._hear(change, breakers[change.name]))
         for found in breakers.snapshot().values():
             self._see(found)

@@ -1,12 +1,5 @@
 """What to do about a failure: the ANALYZE phase of the closed loop, as a pure function.
 
-A branch is shared by tasks: what one of them ran into says little to another, and much where they meet in
-a failure, a file or a word.
-
-Counts are exact for any number of attempts. Failures themselves are kept for the newest `REMEMBERED`
-different ones, so a task of ten thousand attempts decides as quickly, and takes as much memory, as one
-of a hundred.
-
 The order of the rules is the contract; each is one function below, and `decide` asks them in turn:
 
 1. the user aborted, or security was violated        → escalate
@@ -18,6 +11,10 @@ The order of the rules is the contract; each is one function below, and `decide`
 6. anything else                                     → the pattern's strategy
 
 An identical retry never happens outside rule 3.
+
+Counts are exact for any number of attempts. Failures themselves are kept for the newest `REMEMBERED`
+different ones, so a task of ten thousand attempts decides as quickly, and takes as much memory, as one
+of a hundred.
 """
 
 from __future__ import annotations
@@ -40,7 +37,10 @@ if TYPE_CHECKING:
     from loki import _core
 
 
-# --- Which signs of a branch bear on a task, and in which order; pure ---------------------------------
+# --- Which signs of a branch bear on a task -----------------------------------------------------------
+
+# A branch is shared by tasks: what one of them ran into says little to another, and much where they meet in
+# a failure, a file or a word.
 
 COMMON = words_of(
     "test tests spec check error exception failed failure fails assert assertion expected actual got "
@@ -91,11 +91,7 @@ def related(signs: Sequence[Sighting], subject: Subject) -> list[Sighting]:
     """
     failures = [one for one in subject.failures if one is not None]
     files = {*subject.files, *(path for one in failures for path in _files(one))}
-    said = [
-        subject.words,
-        *(one.said for one in failures),
-        *(t for one in failures for t in one.tests),
-    ]
+    said = [subject.words, *(text for one in failures for text in (one.said, *one.tests))]
     words = words_of("\n".join(said)).union(*map(path_words, files))
     known = [_words(sign.failure) for sign in signs]
     # What many signs say tells none of them from the others.
@@ -119,7 +115,10 @@ def _bearing(
     """How much a sign bears on it: the same failure, its own, files in common, words in common."""
     known = sign.failure
     named = _files(known)
-    shared = sum(path in files or _is_named(path, subject.scope) for path in named)
+    if subject.scope:
+        shared = sum(path in files or in_scope(path, subject.scope) for path in named)
+    else:
+        shared = sum(path in files for path in named)
     return (
         any(one is not None and same_failure(known, one) for one in subject.failures),
         subject.task in sign.tasks,
@@ -128,16 +127,11 @@ def _bearing(
     )
 
 
-def _is_named(path: str, scope: Sequence[str]) -> bool:
-    return bool(scope) and in_scope(path, scope)
-
-
 def _words(failure: Failure) -> frozenset[str]:
     """What a failure is about: its type is of many."""
     said = words_of("\n".join((failure.message, *failure.tests)))
-    return (
-        said.union(*map(path_words, _files(failure))) - COMMON - words_of(failure.error_type or "")
-    )
+    told = said.union(*map(path_words, _files(failure)))
+    return told - COMMON - words_of(failure.error_type or "")
 
 
 def _files(failure: Failure) -> list[str]:
@@ -148,9 +142,7 @@ def _files(failure: Failure) -> list[str]:
     return list(dict.fromkeys(path for path in named if path))
 
 
-# --- What to do about a failure: the ANALYZE phase of the closed loop, as a pure function -------------
-
-# --- What failed before in a task, as far as decisions depend on it; pure, and bounded ----------------
+# --- What failed before in a task, as far as decisions depend on it -----------------------------------
 
 REMEMBERED = 100
 """Different failures that answers are remembered for; chosen, not measured. A task that fails in more
@@ -311,7 +303,7 @@ def _uncounted(counts: Mapping[str, int], name: str | None) -> Mapping[str, int]
     return {**rest, name: counts[name] - 1} if counts[name] > 1 else rest
 
 
-# --- What to do about a failure: the ANALYZE phase of the closed loop, as a pure function -------------
+# --- The rules ----------------------------------------------------------------------------------------
 
 ESCALATE = "escalate"
 DEFAULT_STRATEGY = "analyze_then_fix"

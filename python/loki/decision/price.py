@@ -6,7 +6,7 @@ import logging
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -127,15 +127,14 @@ class Prices:
 def _names(model: str) -> list[str]:
     """Names that a model may have in a table, the most exact first."""
     plain = model.rsplit("/", 1)[-1]
-    names = (model, plain, _VERSION.sub("", plain))
-    return list(dict.fromkeys(names))
+    return [model, plain, _VERSION.sub("", plain)]
 
 
 @cache
 def _table() -> Mapping[str, Price]:
-    import yaml  # only here: importing loki stays light
+    from loki.base.yaml_text import load_file  # only here: importing loki stays light
 
-    data = yaml.safe_load((Path(__file__).parent / "prices.yml").read_text("utf-8"))
+    data = load_file(Path(__file__).with_name("prices.yml"))
     return {
         model: _price(entry)
         for provider in data["providers"].values()
@@ -144,9 +143,9 @@ def _table() -> Mapping[str, Price]:
 
 
 def _price(entry: Mapping[str, Any]) -> Price:
-    longer = dict(entry.get("over") or {})
-    price = Price(**{name: value for name, value in entry.items() if name != "over"})
+    plain = dict(entry)
+    longer = plain.pop("over", None)
     if not longer:
-        return price
-    tokens = longer.pop("tokens")
-    return replace(price, over_tokens=tokens, over=Price(**longer))
+        return Price(**plain)
+    over = {name: value for name, value in longer.items() if name != "tokens"}
+    return Price(**plain, over_tokens=longer["tokens"], over=Price(**over))

@@ -1,12 +1,12 @@
 """Drift: a proposal that leaves what its task is about, seen before a byte of it is applied.
 
 What a proposal touches and runs is held against what is known of the task
-(`loki.decision.drift.task_relation`
-says which files it is about, and how far others are from them). Deterministic, total on any change,
-no model is asked; where nothing is known that a file could be far from, nothing is above ``low``.
-How well it does is measured: ``python -m benchmarks.drift``. Why it is so: ``docs/design/drift.md``.
+(`loki.decision.drift.task_relation` says which files it is about, and how far others are from them).
+Deterministic, total on any change, no model is asked; where nothing is known that a file could be far from,
+nothing is above ``low``. How well it does is measured: ``python -m benchmarks.drift``. Why it is so:
+``docs/design/drift.md``.
 
-In this order:
+What follows (`decide`), in this order:
 
 1. high or critical                          → pause: a person looks
 2. the same drift again                      → pass, or review where somebody can: it was told of it
@@ -36,8 +36,6 @@ from loki.decision.drift.task_relation import (
     known,
     stem_of,
 )
-
-# --- Drift: a proposal that leaves what its task is about, seen before a byte of it is applied --------
 
 Severity = Literal["low", "medium", "high", "critical"]
 
@@ -167,26 +165,19 @@ def _lost_tests(relation: Relation) -> Iterator[Drift]:
     Of those that the task is about the checks tell by themselves that they are gone.
     """
     goal, touched = relation.goal, relation.touched.values()
-    others = [one for one in touched if not (one.kind == "deleted" and is_test(one))]
+    deleted = [one.path for one in touched if one.kind == "deleted" and is_test(one)]
+    others = [one for one in touched if one.path not in deleted]
     gone = {stem_of(one.was or one.path) for one in others if one.kind in {"deleted", "renamed"}}
-    lost = [
-        one.path
-        for one in touched
-        if one.kind == "deleted" and is_test(one) and stem_of(one.path) not in gone
-    ]
+    lost = [path for path in deleted if stem_of(path) not in gone]
     if known()["asks_removal"].search(goal.asked):
         lost = [path for path in lost if relation.is_far(path)]
     removed = sum(relation.touched[path].lines for path in lost)
     added = sum(one.lines for one in touched if one.kind == "created" and is_test(one))
     if lost and relation.has_reference and removed > added:
         said = f"deletes tests that nothing asks to delete: {_paths(lost)}"
-        yield _drift(
-            said,
-            "medium" if any(map(relation.is_far, lost)) else "low",
-            max(map(relation.distance, lost)),
-            tuple(sorted(lost)),
-            "lost-tests",
-        )
+        severity: Severity = "medium" if any(map(relation.is_far, lost)) else "low"
+        distance = max(map(relation.distance, lost))
+        yield _drift(said, severity, distance, tuple(sorted(lost)), "lost-tests")
 
 
 def _formatting(relation: Relation) -> Iterator[Drift]:
@@ -251,9 +242,7 @@ def _paths(paths: Sequence[str]) -> str:
     return f"{', '.join(shown[:SHOWN])}{rest}"
 
 
-# ------------------------------------------------------------------------------------------------------
-# What follows from drift: pure, a table from (what drifted, how often, what was said before) to
-# effects.
+# --- What follows from drift --------------------------------------------------------------------------
 
 REVIEWED, CLEARED = 2, 3
 """Drifts since the last clear from which on a task is reviewed, and its context cleared, as the
@@ -343,7 +332,7 @@ def decide(
     return DriftDecision(move, f"{why}: {said}")
 
 
-# --- When a conversation is begun anew: one table; pure -----------------------------------------------
+# --- When a conversation is begun anew ----------------------------------------------------------------
 
 ITERATIONS = 25
 CONVERSATION = 50 * 1024

@@ -1,13 +1,9 @@
 """Which files of a change its task is about, and how far the others are from them; pure.
 
 The one notion of a task's scope: self-review points out what is outside, drift tells how far
-(`loki.decision.drift.drift`). Pure; the knowledge is data, in ``path-kinds.yml``.
-
-The knowledge is data, in ``drift.yml``.
-
-A file belongs to a task that names it, or its words; and where it is tied to one that does: by an
-import, by a name that both changes use, as its test or what a tool makes of it. Pure; no model is
-asked.
+(`loki.decision.drift.drift`). A file belongs to a task that names it, or its words; and where it is tied to
+one that does: by an import, by a name that both changes use, as its test or what a tool makes of it. No
+model is asked; the knowledge is data, in ``path-kinds.yml`` and ``drift.yml``.
 """
 
 from __future__ import annotations
@@ -22,9 +18,7 @@ from typing import Any, Literal
 from loki.base import glob
 from loki.base.yaml_text import load_file
 
-# ------------------------------------------------------------------------------------------------------
-# What the path of a file says of it: in what kind of place it stands, and whether a task is about
-# it.
+# --- What the path of a file says of it ---------------------------------------------------------------
 
 _FILE = Path(__file__).with_name("path-kinds.yml")
 _TEST_AFFIX = re.compile(r"^tests?[_.-]|[_.-](?:tests?|spec)$|(?<=[a-z0-9])(?:Tests?|Spec)$")
@@ -118,7 +112,7 @@ def in_scope(path: str, scope: Sequence[str]) -> bool:
     return any(stem_of(path) == PurePosixPath(pattern).stem for pattern in scope)
 
 
-# --- The words of a task and of files, so that one can be held against the other; pure ----------------
+# --- The words of a task and of files -----------------------------------------------------------------
 
 TELLING = 6
 """Characters from which on a name of several words is no chance. Chosen, not measured."""
@@ -273,7 +267,7 @@ def names_in(text: str) -> frozenset[str]:
     return frozenset(_NAME.findall(text))
 
 
-# --- Which files of a change its task is about, and how far the others are from them ------------------
+# --- How the files of a change stand to a task --------------------------------------------------------
 
 SMALL = 20
 """Lines that may change somewhere else without a word about it: an import mended, a typo. Chosen on

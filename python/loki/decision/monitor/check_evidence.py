@@ -1,5 +1,7 @@
-"""What checks have shown, for holding claims against it; those in the background count once it is known
-how they ended. Pure."""
+"""What checks have shown, for holding claims against it; pure.
+
+Those in the background count once it is known how they ended.
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,9 @@
 """Whether an agent may end with what it says: a claim of success is held against what its checks showed.
 
 The words are data, in ``honesty.yml`` and ``success-claim.yml``; what stands round them is judged by
-structure:
-headings, questions, quotations, lists of what is to do, figures that admit failures. One table for all
-who hold an agent's words against a record: the monitor, hooks and adapters
-(`loki.decision.monitor.completion_check`), the
-loop (`loki.action.loop.agent_call`).
+structure: headings, questions, quotations, lists of what is to do, figures that admit failures. One table
+for all who hold an agent's words against a record: the monitor, and the loop
+(`loki.action.loop.agent_call`).
 
 Only what is claimed plainly is looked at, and only what the run itself speaks against, or what nothing in
 it bears out: where loki cannot tell, it lets the words pass. Pure.
@@ -27,7 +25,7 @@ from loki.decision.monitor.check_evidence import bearing
 from loki.decision.monitor.monitor_state import Evidence, MonitorState, RunningCall
 from loki.memory.quote import one_line, quoted
 
-# --- What a message claims of checks and tests: in plain words, of now, without any reserve. Pure -----
+# --- What a message claims of checks and tests, plainly -----------------------------------------------
 
 FILE = Path(__file__).with_name("success-claim.yml")
 
@@ -173,9 +171,7 @@ def _forms() -> Mapping[str, re.Pattern[str]]:
     }
 
 
-# ------------------------------------------------------------------------------------------------------
-# Whether an agent may end with what it says: a claim of success is held against what its checks
-# showed.
+# --- What speaks against a claim ----------------------------------------------------------------------
 
 MOST_CLAIMS = 32
 """Claims that are remembered as refused. Chosen, not measured."""

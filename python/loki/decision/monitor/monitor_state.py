@@ -1,7 +1,4 @@
-"""What a monitor knows of an agent's session, and the rules by which it counts: values, and their JSON.
-
-`loki.decision.monitor.monitor_policy`.
-"""
+"""What a monitor knows of an agent's session, what it is told and what it says: values, and their JSON."""
 
 from __future__ import annotations
 
@@ -15,10 +12,6 @@ from loki.decision.monitor.tool_call import Known
 from loki.decision.monitor.tool_result import Outcome
 from loki.memory.sign import DEFAULT_RULES, Seen, Sighting, SignRules
 from loki.recognition.failure import Failure
-
-# ------------------------------------------------------------------------------------------------------
-# What a monitor knows of an agent's session, and the rules by which it counts: values, and their
-# JSON.
 
 FIRST, LATER, UNTOUCHED = 2, 3, 4
 """Sightings of the same failure at which it is named: told by a harness of its own, by a command that the
@@ -227,7 +220,7 @@ class MonitorRules:
         return cls(signs, max(STOP, retries + 1))
 
 
-# --- What a monitor is told, and what it says: events and reactions; see ------------------------------
+# --- Events and reactions -----------------------------------------------------------------------------
 
 Kind: TypeAlias = Literal["none", "nudge", "refuse", "stop"]
 
@@ -267,9 +260,6 @@ class Reaction:
 
 NOTHING = Reaction()
 NOTHING_SAID = Outcome()
-
-
-# --- events ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

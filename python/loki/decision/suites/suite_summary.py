@@ -1,11 +1,7 @@
-"""What there is to say about a test run: its root causes, each with its label and what to do.
+"""What there is to say about a test run: its root causes, each with its label and what to do. Pure.
 
-The files are git's to tell, so whoever calls this asks it.
-
-The table of rules, and why each is as it is: ``docs/design/tests.md``. The first rule that holds
-decides.
-
-Faces show this and decide nothing. The rules: ``docs/design/tests.md``.
+Faces show this and decide nothing. The table of rules, and why each is as it is: ``docs/design/tests.md``;
+the first rule that holds decides. Which files changed is git's to tell: whoever calls this asks it.
 """
 
 from __future__ import annotations
@@ -15,7 +11,7 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 
@@ -23,6 +19,7 @@ from loki.memory import advice
 from loki.memory.suites.suite_history import (
     RESCUED,
     Earlier,
+    PastRun,
     Sighting,
     SuiteFailure,
     SuiteHistory,
@@ -44,7 +41,7 @@ if TYPE_CHECKING:
     from loki.recognition.failure import Failure
 
 
-# --- What may have broken tests that passed once: files that changed since. Pure ----------------------
+# --- What may have broken tests that passed once: files that changed since ----------------------------
 
 MOST = 5
 """Files that are named; of more, none: they tell nobody where to look. Chosen."""
@@ -118,9 +115,7 @@ def _is_prose(path: str) -> bool:
     return PurePosixPath(path).suffix in _PROSE or path.startswith(".")
 
 
-# ------------------------------------------------------------------------------------------------------
-# What a failing test's history makes of its failure: new, recurring, flaky, infrastructure,
-# broken.
+# --- What a failing test's history makes of its failure -----------------------------------------------
 
 LabelName: TypeAlias = Literal["new", "recurring", "flaky", "infrastructure", "broken"]
 
@@ -136,15 +131,8 @@ is flaky: somebody who edits, and repairs what he broke, makes two. Chosen."""
 
 NEVER_BY_CHANCE = frozenset(
     {
-        "import-not-found",
-        "syntax-error",
-        "env-missing",
-        "config-parse-error",
-        "permission-error",
-        "auth-error",
-        "version-mismatch",
-        "circular-dependency",
-        "disk-full",
+        *("import-not-found", "syntax-error", "env-missing", "config-parse-error", "auth-error"),
+        *("permission-error", "version-mismatch", "circular-dependency", "disk-full"),
     }
 )
 """Kinds of failure that come and go with the machine, not by chance, while the code stays."""
@@ -200,7 +188,8 @@ def rescued(test: str, run: SuiteRun, earlier: Earlier) -> Label:
     before = sum(one.letter == RESCUED for one in earlier.runs)
     evidence = f"failed {_times(failed)} in this run, then passed on the same code"
     if before:
-        evidence += f"; needed more than one try in {before} of {_runs(earlier.runs)} before, too"
+        runs = _runs(len(earlier.runs))
+        evidence += f"; needed more than one try in {before} of {runs} before, too"
     return Label("flaky", evidence)
 
 
@@ -211,7 +200,7 @@ def _infrastructure(failing: SuiteFailure, past: Sequence[Sighting]) -> Label | 
     evidence = f"recognized as {shown.kind} with confidence {shown.confidence:.2f}"
     if past:
         passed = sum(one.has_passed for one in past)
-        evidence += f"; the test passed in {passed} of {_runs(past)} before"
+        evidence += f"; the test passed in {passed} of {_runs(len(past))} before"
     return Label("infrastructure", evidence)
 
 
@@ -221,13 +210,12 @@ def _flaky(
     shown = underlying(failing.failure)
     if failing.phase == "collect" or (shown is not None and shown.kind in NEVER_BY_CHANCE):
         return None
-    here = [one for one in past if _is_same_code(one, run)]
+    here = [one for one in past if run.tree and _code_key(one.run) == _code_key(run)]
     passed = sum(one.has_passed for one in here)
     failed = sum(one.has_failed for one in here) + 1
     if passed:
-        return Label(
-            "flaky", f"passed {_times(passed)} and failed {_times(failed)} on {_code(run)}"
-        )
+        counts = f"passed {_times(passed)} and failed {_times(failed)}"
+        return Label("flaky", f"{counts} on {_code(run)}")
     return _unsteady(run, past) or _known_flaky(past, earlier)
 
 
@@ -254,7 +242,7 @@ def _known_flaky(past: Sequence[Sighting], earlier: Earlier) -> Label | None:
     """The same failure came by chance before: the test passed on the very same code."""
     codes: dict[tuple[str, str, str], list[Sighting]] = {}
     for one in past:
-        code = _code_key(one)
+        code = _code_key(one.run)
         if code is not None or one.letter == RESCUED:
             codes.setdefault(code or ("", "", str(one.run.number)), []).append(one)
     unsteady = [
@@ -271,15 +259,9 @@ def _known_flaky(past: Sequence[Sighting], earlier: Earlier) -> Label | None:
     rate = failed / (failed + passed)
     if rate ** (_streak(past) + 1) <= CHANCE:
         return None
-    evidence = (
-        f"failed this way in {earlier.times} earlier runs"
-        if earlier.times > 1
-        else "failed this way in 1 earlier run"
-    )
-    return Label(
-        "flaky",
-        f"{evidence}; passed {_times(passed)} and failed {_times(failed)} on unchanged code",
-    )
+    evidence = f"failed this way in {_runs(max(earlier.times, 1), 'earlier run')}"
+    counts = f"passed {_times(passed)} and failed {_times(failed)} on unchanged code"
+    return Label("flaky", f"{evidence}; {counts}")
 
 
 def _broken(past: Sequence[Sighting], earlier: Earlier) -> Label | None:
@@ -304,9 +286,9 @@ def _recurring(past: Sequence[Sighting], earlier: Earlier) -> Label | None:
     last = max((place for place, one in enumerate(past) if one.is_same), default=-1)
     gone = past[last + 1 :]
     passed = sum(one.has_passed for one in gone)
-    evidence = f"seen in {_runs_of(earlier.times)} before, last {_when(earlier.last)}"
+    evidence = f"seen in {_runs(earlier.times)} before, last {_when(earlier.last)}"
     if passed:
-        evidence += f"; passed in {passed} of {_runs(gone)} since"
+        evidence += f"; passed in {passed} of {_runs(len(gone))} since"
     return Label("recurring", evidence)
 
 
@@ -315,14 +297,10 @@ def _new(failing: SuiteFailure, past: Sequence[Sighting]) -> Label:
         is_file = failing.phase == "collect"  # of which nothing is kept until it fails
         seen = "file was never seen to fail before" if is_file else "test was never seen before"
         return Label("new", f"this {seen}")
-    passes = 0
-    for one in reversed(past):
-        if not one.has_passed:
-            break
-        passes += 1
+    passes = sum(1 for _ in takewhile(lambda one: one.has_passed, reversed(past)))
     if passes:
         last = past[-1]
-        said = f"passed in the last {_runs_of(passes)}" if passes > 1 else "passed in the last run"
+        said = f"passed in the last {_runs(passes)}" if passes > 1 else "passed in the last run"
         return Label("new", f"{said}, {_when(last.run.started_at)}{_at(last)}")
     failed = _streak(past)
     said = f" ({past[-1].said[:80]})" if past[-1].said else ""
@@ -340,20 +318,12 @@ def _where_it_ran(past: Sequence[Sighting], run: SuiteRun) -> Sequence[Sighting]
 
 def _streak(past: Sequence[Sighting]) -> int:
     """How many of the last runs failed, up to the last that passed."""
-    for back, one in enumerate(reversed(past)):
-        if one.has_passed:
-            return back
-    return len(past)
+    return sum(1 for _ in takewhile(lambda one: not one.has_passed, reversed(past)))
 
 
-def _code_key(one: Sighting) -> tuple[str, str, str] | None:
+def _code_key(run: SuiteRun | PastRun) -> tuple[str, str, str] | None:
     """What tells the code of a run from others; None: not known."""
-    run = one.run
     return (run.commit, run.tree, run.environment) if run.tree else None
-
-
-def _is_same_code(one: Sighting, run: SuiteRun) -> bool:
-    return _code_key(one) == (run.commit, run.tree, run.environment) and bool(run.tree)
 
 
 def _code(run: SuiteRun) -> str:
@@ -373,15 +343,11 @@ def _times(count: int) -> str:
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
-def _runs(past: Sequence[Sighting]) -> str:
-    return f"{len(past)} run{'' if len(past) == 1 else 's'}"
+def _runs(count: int, name: str = "run") -> str:
+    return f"{count} {name}{'' if count == 1 else 's'}"
 
 
-def _runs_of(count: int) -> str:
-    return f"{count} run{'' if count == 1 else 's'}"
-
-
-# --- What there is to say about a test run: its root causes, each with its label and what to do -------
+# --- The root causes of a run, each with its label and what to do -------------------------------------
 
 URGENCY: tuple[LabelName, ...] = ("new", "recurring", "broken", "flaky", "infrastructure")
 """The label of a cause is the first of these that one of its tests has: what is new in a known cause
@@ -668,21 +634,15 @@ def shared_next_step(
     return _TODO.get(label) or f"{first}; run one alone: pytest {shlex.quote(test)}"
 
 
+_OF_RUN = ("id", "started_at", "duration_ms", "branch", "commit", "exit_code", "interrupted")
+
+
 def to_dict(summary: SuiteSummary) -> dict[str, Any]:
     """JSON-able form; its fields: ``docs/design/tests.md``."""
     run = summary.run
     return {
         "version": 1,
-        "run": {
-            "id": run.id,
-            "started_at": run.started_at,
-            "duration_ms": run.duration_ms,
-            "branch": run.branch,
-            "commit": run.commit,
-            "exit_code": run.exit_code,
-            "interrupted": run.interrupted,
-            "counts": dict(run.counts),
-        },
+        "run": {**{name: getattr(run, name) for name in _OF_RUN}, "counts": dict(run.counts)},
         "causes": [_cause_dict(cause) for cause in summary.causes],
         "rescued": [_member_dict(member) for member in summary.rescued],
     }
