@@ -7,7 +7,6 @@ has the same fields as data (see `loki.base.log`).
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
@@ -16,7 +15,7 @@ from loki.base import codec
 from loki.base.log import quoted, write
 from loki.base.secret import mask_secrets
 from loki.base.tokens import TokenUsage
-from loki.memory.store import Store
+from loki.memory.store import Store, readable
 
 LOG = "logs/calls.jsonl"
 """Name of the log in a store."""
@@ -30,8 +29,6 @@ _IN_ORDER = (
     "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost", "latency_ms", "error_kind",
     "status", "request_id", "breaker", "work", "error", "at",
 )  # fmt: skip
-
-logger = logging.getLogger("loki")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +135,5 @@ class Calls:
 
     def __iter__(self) -> Iterator[Call]:
         """All calls, oldest first; a record that cannot be read is skipped."""
-        for record in self._store.scan(LOG) if self._store is not None else ():
-            try:
-                yield Call.from_dict(record)
-            except (ValueError, TypeError) as error:
-                logger.warning("%s: skipped a record: %s", LOG, error)
+        if self._store is not None:
+            yield from readable(LOG, self._store.scan(LOG), Call.from_dict)

@@ -6,8 +6,7 @@ of tasks. Attempts of other tasks are read only when a pattern is about to be dr
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -19,7 +18,7 @@ from loki.memory.attempt import Attempt, History
 from loki.memory.dead_letter import DeadLetter, alike, render_page
 from loki.memory.learning import pattern_learning
 from loki.memory.learning.candidate import Candidate, Candidates, Source
-from loki.memory.store import Store
+from loki.memory.store import Store, readable
 from loki.memory.suggestion import Solved
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
@@ -40,8 +39,6 @@ WHY = (
     "kept here nor any example of a known pattern does, would be added to "
     "`.loki/failure-patterns.yml`. The pattern at the top of this page may be edited first."
 )
-
-logger = logging.getLogger("loki")
 
 
 class DeadLetterLog:
@@ -66,7 +63,7 @@ class DeadLetterLog:
         """
         own, known = letter.to_dict(), self.raw()
         known.pop(letter.task_id, None)  # what became of it before is in its attempts
-        similar = [found for one in known.values() if alike(own, one) and (found := _read(one))]
+        similar = list(_letters(one for one in known.values() if alike(own, one)))
         candidate = self._learn(letter, known)
         suggestions = self._suggestions(letter, similar)
         text = render_page(letter, attempts, len(similar), suggestions, _pointer(candidate))
@@ -75,15 +72,15 @@ class DeadLetterLog:
 
     def letters(self) -> list[DeadLetter]:
         """The last dead letter of each task, in the order in which they were first written."""
-        return [found for one in self.raw().values() if (found := _read(one))]
+        return list(_letters(self.raw().values()))
 
     def matched_by(self, entry: Mapping[str, Any]) -> list[DeadLetter]:
         """The dead letters that a pattern would be the best match of."""
-        kept = ((letter, letter.recognized()) for letter in self.letters())
         return [
             letter
-            for letter, failure in kept
-            if failure and pattern_learning.matches(entry, failure, self._patterns)
+            for letter in self.letters()
+            if (failure := letter.recognized())
+            and pattern_learning.matches(entry, failure, self._patterns)
         ]
 
     def raw(self) -> dict[str, dict[str, Any]]:
@@ -162,11 +159,13 @@ class DeadLetterLog:
         self, failure: Failure, known: Mapping[str, Mapping[str, Any]]
     ) -> Iterator[tuple[DeadLetter, Failure]]:
         """The newest first."""
-        for raw in reversed(list(known.values())):
-            if raw.get("extension") != failure.extension or not raw.get("failure"):
-                continue
-            letter = _read(raw)
-            if letter is None or not pattern_learning.is_unmatched(letter.confidence):
+        fitting = (
+            raw
+            for raw in reversed(list(known.values()))
+            if raw.get("extension") == failure.extension and raw.get("failure")
+        )
+        for letter in _letters(fitting):
+            if not pattern_learning.is_unmatched(letter.confidence):
                 continue
             other = letter.recognized()
             if other and pattern_learning.alike(other, failure) and not self._is_known(other):
@@ -180,13 +179,12 @@ class DeadLetterLog:
 
     def _matched_by(self, failure: Failure, candidates: Candidates) -> Candidate | None:
         """The candidate for a pattern that matches a failure already."""
-        patterns = (one for one in candidates.all() if one.kind == "pattern")
-        fitting = (
-            one
-            for one in patterns
-            if pattern_learning.matches(one.content, failure, self._patterns)
-        )
-        return next(fitting, None)
+        for one in candidates.all():
+            if one.kind == "pattern" and pattern_learning.matches(
+                one.content, failure, self._patterns
+            ):
+                return one
+        return None
 
     def _others(self, sources: Sequence[Failure]) -> list[Failure]:
         """Failures of this workspace that are of another kind than the sources."""
@@ -207,15 +205,11 @@ class DeadLetterLog:
 
 def scan(store: Store) -> Iterator[DeadLetter]:
     """Every dead letter that loki kept, oldest first; a task may have several."""
-    return (letter for raw in store.scan(LETTERS) if (letter := _read(raw)) is not None)
+    return _letters(store.scan(LETTERS))
 
 
-def _read(raw: Mapping[str, Any]) -> DeadLetter | None:
-    try:
-        return DeadLetter.read(raw)
-    except ValueError as error:
-        logger.warning("%s: skipped a record: %s", LETTERS, error)
-        return None
+def _letters(records: Iterable[Mapping[str, Any]]) -> Iterator[DeadLetter]:
+    return readable(LETTERS, records, DeadLetter.read)
 
 
 def _pointer(candidate: Candidate | None) -> str:

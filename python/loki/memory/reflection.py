@@ -6,16 +6,13 @@ An agent that can says what it thinks went wrong; else the note is made of the f
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loki.base import codec
 from loki.memory.quote import one_line
-
-if TYPE_CHECKING:
-    from loki.memory.store import Store
+from loki.memory.store import Store, readable
 
 SHOWN = 3
 """Reflections that a briefing shows, the last ones."""
@@ -25,8 +22,6 @@ PART_LENGTH = 300
 
 FACTS = "facts"
 """Author of a reflection that nobody wrote."""
-
-logger = logging.getLogger("loki")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +67,8 @@ class Reflection:
 
     def kept(self) -> Reflection:
         """As it is kept: each part one line that is not too long."""
-        return replace(
-            self,
-            why=one_line(self.why, PART_LENGTH),
-            instead=one_line(self.instead, PART_LENGTH),
-            tried=one_line(self.tried, PART_LENGTH),
-            happened=one_line(self.happened, PART_LENGTH),
-            by=one_line(self.by, PART_LENGTH),
-        )
+        parts = ("why", "instead", "tried", "happened", "by")
+        return replace(self, **{name: one_line(getattr(self, name), PART_LENGTH) for name in parts})
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
@@ -140,13 +129,7 @@ class Reflections:
 
     def _read(self) -> list[Reflection]:
         if self._last is None:
-            found: dict[int, Reflection] = {}
-            for record in self._store.records(self._log):
-                try:
-                    reflection = Reflection.from_dict(record)
-                except ValueError as error:
-                    logger.warning("%s: skipped a record: %s", self._log, error)
-                    continue
-                found[reflection.attempt] = reflection
+            records = self._store.records(self._log)
+            found = {one.attempt: one for one in readable(self._log, records, Reflection.from_dict)}
             self._last = [found[number] for number in sorted(found)[-SHOWN:]]
         return self._last

@@ -15,27 +15,21 @@ import json
 import logging
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from loki.base import codec
-from loki.base.codec import shown
 from loki.base.error import StoreError
 from loki.base.secret import mask_secrets, masked
 
-# ------------------------------------------------------------------------------------------------------
-# What documents of ``.loki/`` must look like: the one validator that whoever reads them goes
-# through.
+# --- What documents of ``.loki/`` must look like ------------------------------------------------------
 
 T = TypeVar("T")
 
 ASIDE = "set-aside"
 """Where damaged files are kept, in ``.loki/``, before something is written in their place."""
-
-DAMAGES = "damaged"
-"""The field of a damaged document, while it is read, that says what is wrong with it."""
 
 MAX_SHOWN = 3
 """Flaws of a file that are told; chosen, not measured."""
@@ -58,44 +52,21 @@ def kept_as(pattern: str) -> Callable[[type[T]], type[T]]:
     return say
 
 
-def has_form(name: str) -> bool:
-    """Whether a document's form is said (`kept_as`); what its reader says alone, that sets aside itself."""
-    return _form(name) is not None
-
-
-def _form(name: str) -> type | None:
+def form_of(name: str) -> type | None:
+    """A document's form (`kept_as`); None: what its reader says alone, that sets aside itself."""
     return next((form for pattern, form in _FORMS.items() if re.fullmatch(pattern, name)), None)
 
 
-def validated_document(name: str, text: str) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
+def read_document(cls: type[T], text: str) -> tuple[T | None, tuple[str, ...]]:
     """What a document says, in the form that it must have, and what is wrong with it.
 
     Args:
-        name: the document's, relative to ``.loki/``.
+        cls: its form, a dataclass (`loki.base.codec`).
         text: what it holds.
 
     Returns:
-        Its object, None where it holds none; and sentences about what does not fit in it.
-
-    Example:
-        >>> validated_document("tasks/a/task.json", '{"title": 5}')[1]
-        ('title: found 5, expected text',)
+        None where it holds no such thing; and sentences about what does not fit in it.
     """
-    try:
-        data = parsed_json(text)
-    except ValueError as error:
-        return None, (f"it is no JSON: {error}",)
-    if not isinstance(data, dict):
-        return None, (f"found {shown(data)}, expected an object",)
-    form = _form(name)
-    if form is None:
-        return data, ()
-    value, flaws = codec.read(form, data)
-    return None if value is None else codec.write(value), flaws[:MAX_SHOWN]
-
-
-def read_document(cls: type[T], text: str) -> tuple[T | None, tuple[str, ...]]:
-    """The same of a document whose form is a dataclass (`loki.base.codec`)."""
     try:
         data = parsed_json(text)
     except ValueError as error:
@@ -121,9 +92,7 @@ def parsed_json(text: str | bytes) -> Any:
             raise ValueError("nested too deeply") from error
 
 
-# --- Where memory is kept: the contract that every store keeps, and what happens when one fails -------
-
-# --- Where memory is kept: the contract that every store keeps, and what happens when one fails -------
+# --- The contract, and what happens when a store fails ------------------------------------------------
 
 Record = Mapping[str, Any]
 Rewrite = Callable[[str | None], str | None]
@@ -350,14 +319,6 @@ def _masked_document(document: str, text: str) -> str:
     return text if clean == data else json.dumps(clean, indent=1, ensure_ascii=False) + "\n"
 
 
-def load(store: Store, document: str) -> dict[str, Any] | None:
-    """A document that is an object of JSON, in the form that it must have; None where there is none.
-
-    What does not fit in it is told, once; `loki.memory.store` says what becomes of it.
-    """
-    return read(store, document, store.get(document))
-
-
 _told: WeakKeyDictionary[Store, set[tuple[str, tuple[str, ...]]]] = WeakKeyDictionary()
 """By store, which documents were said to be damaged how: they are read again and again."""
 
@@ -372,32 +333,34 @@ def load_as(cls: type[T], store: Store, document: str) -> T | None:
 
 def read_as(cls: type[T], store: Store, document: str, text: str | None) -> T | None:
     """The same of the text that a document of a store holds."""
-
     if text is None:
         return None
     value, flaws = read_document(cls, text)
-    _tell(store, document, flaws)
-    return value
-
-
-def _tell(store: Store, document: str, flaws: tuple[str, ...]) -> None:
     told = _told.setdefault(store, set())
     if flaws and (document, flaws) not in told:
         told.add((document, flaws))
         logger.warning("%s is damaged: %s", document, "; ".join(flaws))
+    return value
 
 
-def read(store: Store, document: str, text: str | None) -> dict[str, Any] | None:
-    """The same of the text that a document of a store holds; None where there is none."""
-
-    if text is None:
-        return None
-    data, flaws = validated_document(document, text)
-    _tell(store, document, flaws)
-    return data if data is None or not flaws else {**data, DAMAGES: flaws}
+# --- Logs: how their records are read, and how they stay bounded --------------------------------------
 
 
-# --- How a log stays bounded: its oldest records go ---------------------------------------------------
+def readable(
+    log: str, records: Iterable[Mapping[str, Any]], read: Callable[[Any], T]
+) -> Iterator[T]:
+    """What the records of a log say, one by one; one that cannot be read is told and skipped.
+
+    Args:
+        log: its name.
+        records: oldest first.
+        read: makes something of a record, or raises ValueError.
+    """
+    for record in records:
+        try:
+            yield read(record)
+        except ValueError as error:
+            logger.warning("%s: skipped a record: %s", log, error)
 
 
 def trimmed(text: str | None, records: int, characters: int) -> str | None:

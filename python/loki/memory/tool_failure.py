@@ -5,7 +5,6 @@ Appended to ``.loki/logs/tool-calls.jsonl``; `loki.memory.tool_failure` knows th
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from loki.base import codec
 from loki.base.codec import kept
 from loki.base.tokens import clip_to_tokens
-from loki.memory.store import Store, trimmed
+from loki.memory.store import Store, readable, trimmed
 from loki.recognition.failure import Failure
 from loki.recognition.similarity import same_failure
 
@@ -37,8 +36,6 @@ MESSAGE = 2_000
 
 RECORDS, TEXT = 10_000, 20_000_000
 """Records and characters that the log is cut back to, the newest, once it is twice as long. Chosen."""
-
-logger = logging.getLogger("loki")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +133,8 @@ class ToolFailures:
         for record in self._store.scan(LOG):
             if "mended" in record:
                 _solve(found, record)
-                continue
-            try:
-                found.append(ToolFailure.from_dict(record))
-            except ValueError as error:
-                logger.warning("%s: skipped a record: %s", LOG, error)
+            else:
+                found += readable(LOG, [record], ToolFailure.from_dict)
         yield from found
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,12 +17,10 @@ from typing import Any
 
 from loki.base import codec
 from loki.base.error import UsageError
-from loki.memory.store import Store
+from loki.memory.store import Store, readable
 
 PREFIX = "command: "
 """What the name of a command has before it where criteria are named, ``loki resume --approve``."""
-
-logger = logging.getLogger("loki")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +117,7 @@ class Approvals:
 
     def all(self) -> list[Approval]:
         """Every decision, oldest first; a damaged record is left out with a warning."""
-        found = []
-        for record in self._store.records(self._log):
-            try:
-                found.append(Approval.from_dict(record))
-            except ValueError as error:
-                logger.warning("%s: skipped a record: %s", self._log, error)
-        return found
+        return list(readable(self._log, self._store.records(self._log), Approval.from_dict))
 
     def current(self, criterion: str, digest: str) -> Approval | None:
         """The last decision about a criterion that is about this content; None where there is none.

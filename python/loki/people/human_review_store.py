@@ -19,7 +19,7 @@ from loki.base import codec
 from loki.base.error import UsageError
 from loki.base.secret import masked
 from loki.base.time import Clock, isoformat, moment
-from loki.memory.store import Masked, Store
+from loki.memory.store import Masked, Store, readable
 from loki.people.human_review import (
     HUMAN_REVIEW,
     NOTHING,
@@ -285,12 +285,7 @@ class HumanReviews:
 
     def _decided(self) -> dict[str, Decision]:
         found: dict[str, Decision] = {}
-        for record in self._log.all("decided"):
-            try:
-                decision = Decision.from_record(record)
-            except ValueError as error:
-                logger.warning("%s: skipped a record: %s", LOG, error)
-                continue
+        for decision in readable(LOG, self._log.all("decided"), Decision.from_record):
             found.setdefault(decision.id, decision)
         return found
 

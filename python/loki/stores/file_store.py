@@ -208,12 +208,12 @@ class FileStore:
         path = self.folder / document
         if os.path.isdir(path):
             self._keep(document, None)
-        elif store.has_form(document):
+        elif (form := store.form_of(document)) is not None:
             try:
                 data = path.read_bytes()
             except OSError:  # there is none, as often
                 return
-            if store.validated_document(document, data.decode("utf-8", "replace"))[1]:
+            if store.read_document(form, data.decode("utf-8", "replace"))[1]:
                 self._keep(document, data)
 
     def _keep(self, document: str, data: bytes | None) -> None:

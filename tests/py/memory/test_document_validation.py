@@ -13,8 +13,10 @@ from loki.action.checks import feature_evidence, results_comparison
 from loki.action.checks.judging import touched_tests
 from loki.action.loop import human_review_check, recorder
 from loki.action.pipelines import pipeline_record
+from loki.base import codec
 from loki.jobs.signals import signal_consumers
 from loki.memory import store, task_record
+from loki.memory.task_record import TaskRecord
 from loki.people import request, signals
 from loki.stores.file_store import FileStore
 from support.wrong_types import changed
@@ -28,8 +30,15 @@ RECORD = {
 }  # fmt: skip
 
 
+def validated(name: str, text: str) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
+    form = store.form_of(name)
+    assert form is not None
+    value, flaws = store.read_document(form, text)
+    return None if value is None else codec.write(value), flaws
+
+
 def test_what_fits_comes_as_it_is() -> None:
-    data, flaws = store.validated_document(TASK, json.dumps(RECORD))
+    data, flaws = validated(TASK, json.dumps(RECORD))
     assert flaws == ()
     assert data is not None
     assert {name: data[name] for name in ("title", "newer")} == {
@@ -41,7 +50,7 @@ def test_what_fits_comes_as_it_is() -> None:
 
 def test_what_does_not_fit_spoils_only_itself() -> None:
     damaged: dict[str, Any] = {**RECORD, "outcome": {**RECORD["outcome"], "attempts": "many"}}  # type: ignore[dict-item]
-    data, flaws = store.validated_document(TASK, json.dumps({**damaged, "title": 5}))
+    data, flaws = validated(TASK, json.dumps({**damaged, "title": 5}))
     assert data is not None
     assert flaws == (
         "title: found 5, expected text",
@@ -65,7 +74,7 @@ NAMES = [
 
 
 def test_each_document_has_a_form_of_its_owner_s() -> None:
-    forms = [store._form(name) for name in NAMES]
+    forms = [store.form_of(name) for name in NAMES]
     owners = [form.__module__ for form in forms if form is not None]
     assert sorted(owners) == sorted(owner.__name__ for owner in OWNERS)
 
@@ -73,19 +82,17 @@ def test_each_document_has_a_form_of_its_owner_s() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_field_of_another_form_is_told_and_fits_afterwards(name: str) -> None:
     for value in changed(RECORD):
-        data, flaws = store.validated_document(name, json.dumps(value))
+        data, flaws = validated(name, json.dumps(value))
         assert data is None or all(isinstance(flaw, str) for flaw in flaws)
         if data is not None:
-            assert store.validated_document(name, json.dumps(data))[1] == (), (
-                "what was made of it fits"
-            )
+            assert validated(name, json.dumps(data))[1] == (), "what was made of it fits"
 
 
 @pytest.mark.parametrize(
     "text", ["", "[]", "null", "[" * 5_000, '{"a":' * 5_000, "9" * 5_000, '"\\ud800"', "NaN", "\0"]
 )
 def test_what_is_no_object_is_none_with_a_sentence(text: str) -> None:
-    data, flaws = store.validated_document(TASK, text)
+    data, flaws = validated(TASK, text)
     assert data is None
     assert len(flaws) == 1
 
@@ -98,9 +105,9 @@ def test_a_damaged_document_is_kept_before_another_takes_its_place(
     files.put(TASK, '{"title": 5}')
     assert not (tmp_path / ".loki" / store.ASIDE).exists(), "what fits is not kept"
     for _ in range(3):
-        damaged = store.load(files, TASK)
+        damaged = store.load_as(TaskRecord, files, TASK)
     assert damaged is not None
-    assert damaged[store.DAMAGES] == ("title: found 5, expected text",)
+    assert damaged.flaws == ("title: found 5, expected text",)
     assert caplog.text.count("is damaged: title: found 5") == 1, "told once"
     files.put(TASK, json.dumps(RECORD))
     (kept,) = (tmp_path / ".loki" / store.ASIDE / "tasks" / "a").iterdir()
@@ -120,7 +127,7 @@ def test_a_folder_in_the_place_of_a_document_is_set_aside(tmp_path: Path) -> Non
 def test_of_a_table_only_what_does_not_fit_goes() -> None:
     """A number that was shown never comes to mean something else, whatever stands beside it."""
     text = '{"next": 3, "given": {"a": [1, "x"], "b": 5, "c": [true, "x"]}, "left": ["a", 5]}'
-    data, flaws = store.validated_document("state/waiting.json", text)
+    data, flaws = validated("state/waiting.json", text)
     assert data == {"given": {"a": [1, "x"]}, "left": ["a"]}
     assert len(flaws) == 3
 

@@ -30,7 +30,7 @@ from loki.base.codec import IsoTime
 from loki.base.error import UsageError
 from loki.base.time import isoformat
 from loki.memory import store as documents
-from loki.memory.store import DAMAGES, Store, kept_as
+from loki.memory.store import Store, kept_as
 from loki.memory.task_record import intervention_text
 
 logger = logging.getLogger("loki")
@@ -69,6 +69,7 @@ class _Kept:
     parameters: Mapping[str, str] = field(default_factory=dict)
     stages: tuple[_KeptStage, ...] = ()
     rollback: tuple[RollbackStep, ...] = ()
+    flaws: tuple[str, ...] = ()
     other: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -195,12 +196,12 @@ def load(store: Store, run: str) -> dict[str, Any]:
     Raises:
         UsageError: there is none, or it cannot be read.
     """
-    data = documents.load(store, document(run))
-    if data is None and store.get(document(run)) is None:
+    found = documents.load_as(_Kept, store, document(run))
+    if found is None and store.get(document(run)) is None:
         raise UsageError(f"no run {run!r} of a pipeline here: `loki pipeline show` lists them")
-    if data is None or DAMAGES in data:
+    if found is None or found.flaws:
         raise UsageError(f"{document(run)} is damaged: begin a new run with `loki pipeline run`")
-    return {**data, "run": run}  # its folder's name is its id, whatever it says
+    return {**codec.write(found), "run": run}  # its folder's name is its id, whatever it says
 
 
 def ids(store: Store) -> list[str]:
