@@ -177,18 +177,17 @@ def tell(task: str, attempt: Attempt, width: int, *, json: bool = False) -> str:
 
 def row(task: str, attempt: Attempt) -> dict[str, Any]:
     """What is told of an attempt: its figures, and what it was about."""
-    from loki.memory.attempt_metrics import measure_attempt
+    from loki.memory.attempt_metrics import counts, validation_figures
 
-    figures = measure_attempt(attempt)
     return {
         "task": task,
         "attempt": attempt.attempt,
         "execution": attempt.execution,
         "timestamp": attempt.timestamp,
         "result": shown_result(attempt),
-        "success": figures.success,
-        "counts": figures.counts,
-        "duration_ms": figures.duration_ms,
+        "success": attempt.result == "success",
+        "counts": counts(attempt),
+        "duration_ms": int(attempt.duration_ms),
         "delay_ms": int(attempt.delay_ms),
         "action": attempt.action,
         "error": attempt.error,
@@ -200,9 +199,7 @@ def row(task: str, attempt: Attempt) -> dict[str, Any]:
         "fingerprint": attempt.fingerprint,
         "files_modified": list(attempt.files_modified),
         "checks": {check.name: check.passed for check in attempt.checks},
-        "validation_passed": figures.validation_passed,
-        "validation_gates_run": figures.validation_gates_run,
-        "validation_violations": figures.validation_violations,
+        **validation_figures(attempt),
         "agent": attempt.agent,
         "model": attempt.model,
         "tokens": attempt.tokens,

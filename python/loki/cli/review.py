@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from loki.base import codec
 from loki.base.error import ConfigError, StoreError, UsageError
 from loki.cli.common import (
     Decider,
@@ -221,7 +222,7 @@ def _candidate(candidate: Candidate) -> dict[str, Any]:
         "decided_at": candidate.decided_at or None,
         "decided_by": candidate.decided_by or None,
         candidate.kind: candidate.content,
-        "sources": [source.to_dict() for source in candidate.sources],
+        "sources": codec.write(candidate.sources),
         "page": candidate.document,
     }
 

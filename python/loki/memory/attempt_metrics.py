@@ -1,15 +1,12 @@
-"""What attempts amount to: figures per attempt, per execution, and over many executions; pure.
+"""What attempts amount to: what became of each strategy, figures of an execution and over many; pure.
 
-A use is *cured* where the failure was not seen again in the execution and a later attempt showed
-that it is gone: that attempt got as far as the phase that had failed, and the check that had failed
+A use of a strategy is *cured* where the failure was not seen again in the execution and a later attempt
+showed that it is gone: that attempt got as far as the phase that had failed, and the check that had failed
 passed or failed otherwise. It is *not cured* where the failure was seen again, also later (A-B-A).
 Else nobody knows: the execution ended, or no later attempt came that far.
 
 An execution is one pass of the closed loop over a task, from its begin to its end; interrupted or
-paused and gone on with, it is still the same. docs/design/history.md says what each figure means,
-and `loki.memory.attempt_metrics` adds them up over many tasks.
-
-docs/design/history.md says what each figure means.
+paused and gone on with, it is still the same. docs/design/history.md says what each figure means.
 """
 
 from __future__ import annotations
@@ -28,14 +25,8 @@ from loki.memory.task_record import TaskRecord
 from loki.recognition.failure import RECOGNIZER_VERSION, Failure
 from loki.recognition.grouping import FailureIndex
 
-# ------------------------------------------------------------------------------------------------------
-# Which attempts failed the way an earlier attempt of the same execution did: time that led
-# nowhere.
 
-
-def repeats(
-    attempts: Iterable[tuple[Hashable, Hashable | None]],
-) -> Iterator[bool]:
+def repeats(attempts: Iterable[tuple[Hashable, Hashable | None]]) -> Iterator[bool]:
     """Whether each attempt repeats a failure.
 
     Equal fingerprints count, and they alone: failures that `loki.same_failure` calls the same though
@@ -58,7 +49,7 @@ def repeats(
         seen.add((execution, fingerprint))
 
 
-# --- What became of the strategies of an execution: did each mend the failure that it answered? -------
+# --- What became of the strategies of an execution ----------------------------------------------------
 
 PHASES = ("generate", "validate", "execute", "evaluate")
 """In their order: an attempt that failed in one says nothing about those behind it."""
@@ -201,37 +192,10 @@ def chain(used: Sequence[Use], longest: int = 5) -> tuple[str, ...]:
     return tuple(use.strategy for use in used)[-longest:] if len(used) > 1 else ()
 
 
-# --- What the attempts of a task amount to: figures per attempt and per execution, pure ---------------
+# --- Figures per attempt and per execution ------------------------------------------------------------
 
 ENDED = frozenset({"success", "failed", "escalated", "unverified"})
 """Statuses that end an execution; after any other it may go on."""
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptMetrics:
-    """Figures of one attempt.
-
-    Attributes:
-        attempt_number: in the task's life, 1 or more.
-        duration_ms: from asking the agent to the end of the checks.
-        pattern_matched: id of its failure's pattern, or None.
-        strategy_used: in answer to its failure, or None.
-        success: every check passed.
-        counts: it says something about the work: neither infrastructure's failure nor interrupted.
-        validation_passed: None where VALIDATE did not take place.
-        validation_gates_run: how many gates ran.
-        validation_violations: how many violations they found, advisory ones included.
-    """
-
-    attempt_number: int
-    duration_ms: int
-    pattern_matched: str | None
-    strategy_used: str | None
-    success: bool
-    counts: bool
-    validation_passed: bool | None
-    validation_gates_run: int
-    validation_violations: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,25 +261,20 @@ class ExecutionMetrics:
         return self.total_attempts > 0 or self.final_status != "success"
 
 
-def measure_attempt(attempt: Attempt) -> AttemptMetrics:
-    """The figures of one attempt.
+def validation_figures(attempt: Attempt) -> dict[str, Any]:
+    """What VALIDATE said of an attempt: whether it passed, None where it did not take place; how many
+    gates ran; and how many violations they found, advisory ones included.
 
     Example:
-        >>> measure_attempt(Attempt(1, "2026-04-04T10:15:30.000Z", "", "success")).success
-        True
+        >>> validation_figures(Attempt(1, "2026-04-04T10:15:30.000Z", "", "success"))
+        {'validation_passed': None, 'validation_gates_run': 0, 'validation_violations': 0}
     """
     validation = _validation(attempt)
-    return AttemptMetrics(
-        attempt.attempt,
-        int(attempt.duration_ms),
-        attempt.pattern_matched,
-        attempt.strategy_used,
-        attempt.result == "success",
-        counts(attempt),
-        None if validation is None else bool(validation.get("passed")),
-        0 if validation is None else len(_list(validation, "gates")),
-        0 if validation is None else len(_list(validation, "violations")),
-    )
+    return {
+        "validation_passed": None if validation is None else bool(validation.get("passed")),
+        "validation_gates_run": len(_list(validation or {}, "gates")),
+        "validation_violations": len(_list(validation or {}, "violations")),
+    }
 
 
 def executions(
@@ -530,7 +489,7 @@ def _once(values: Iterable[str | None]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value for value in values if value))
 
 
-# --- Figures over many executions, added up one by one: memory does not grow with their number --------
+# --- Figures over many executions, in bounded memory --------------------------------------------------
 
 ENOUGH_USES = 10
 """Uses of known outcome from which on a strategy is judged, as the specification has it."""
@@ -810,18 +769,20 @@ class Summary:
     @property
     def dead_letters(self) -> list[Ending]:
         """The newest dead letters, newest first."""
-        return [ending for *_, ending in sorted(self._pages.get("dead letter", ()), reverse=True)]
+        return self._newest("dead letter")
 
     @property
     def escalations(self) -> list[Ending]:
         """The newest escalations, newest first."""
-        return [ending for *_, ending in sorted(self._pages.get("escalation", ()), reverse=True)]
+        return self._newest("escalation")
+
+    def _newest(self, kind: str) -> list[Ending]:
+        return [ending for *_, ending in sorted(self._pages.get(kind, ()), reverse=True)]
 
     @property
     def ended(self) -> int:
         """Executions that had work to do and ended."""
-        names = ("success", "failed", "escalated", "unverified")
-        return sum(self.statuses[name] for name in names)
+        return sum(self.statuses[name] for name in ENDED)
 
     @property
     def success_rate(self) -> float | None:

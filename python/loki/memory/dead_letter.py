@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
+from loki.base import codec
+from loki.base.codec import kept
 from loki.base.markup import bullets, code, cut, inline, numbered, paragraphs
 from loki.base.secret import masked
-from loki.base.yaml_text import front_matter
+from loki.base.yaml_text import page
 from loki.memory import advice
 from loki.memory.attempt import Attempt
 from loki.recognition.failure import Failure
-
-# --- A task that was given up, whichever way it came to that. Pure ------------------------------------
 
 VERSION = 1
 """Of a line of ``memory/dead-letters.jsonl``; lines without one are read, too."""
@@ -57,11 +57,39 @@ MOST_MENTIONS = 40
 MOST_KEPT = 2000
 """Characters kept of an excerpt, and most tests and frames; chosen so that thousands are read fast."""
 
-LARGEST = 2**53
-"""Numbers beyond are no count of anything, and other programs cannot hold them (RFC 8259, 6)."""
-
 MOST_TOLD = 4000
 """Characters of an attempt's approach and of its error; chosen, not measured."""
+
+
+def _counted(number: int | float) -> int:
+    if not 0 <= number <= codec.LARGEST:
+        raise ValueError("expected 0 or more")
+    return int(number)
+
+
+Count = Annotated[int | float, _counted]
+"""A count: another program may write 12.0."""
+
+
+def _confident(number: float) -> float:
+    _counted(number)
+    return number
+
+
+def _named(error_type: str) -> str:
+    return error_type or VALIDATION
+
+
+def _known(failure: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    return failure or None
+
+
+def _changed(files: Any) -> dict[str, str]:
+    """Paths, and how each was changed; earlier versions kept the paths alone."""
+    if isinstance(files, list | tuple):
+        files = {path: "" for path in files if isinstance(path, str)}
+    pairs = files.items() if isinstance(files, Mapping) else ()
+    return {path: how for path, how in pairs if isinstance(how, str)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +102,7 @@ class Mention:
     """
 
     path: str
-    line: int | None = None
+    line: int | None = kept(default=None, form=Count | None)
     name: str | None = None
 
 
@@ -91,10 +119,10 @@ class PastAttempt:
         agent_id: who tried.
     """
 
-    attempt_number: int
+    attempt_number: int = kept(plain=0, form=Count)
     timestamp: str = ""
     approach: str = ""
-    error_type: str = VALIDATION
+    error_type: Annotated[str, _named] = VALIDATION
     error_message: str = ""
     agent_id: str = ""
 
@@ -133,30 +161,30 @@ class DeadLetter:
     task_id: str
     title: str = ""
     description: str = ""
-    source: Source = ""
+    source: Source = kept(default="", form=str)  # noqa: RUF009 - a field
     at: str = ""
     reason: str = ""
     pattern: str | None = None
     kind: str = advice.UNKNOWN
-    confidence: float = 0.0
+    confidence: Annotated[float, _confident] = 0.0
     extension: str | None = None
     code: str | None = None
     error: str = ""
     signature: str = ""
     message: str = ""
-    failure: Mapping[str, Any] | None = None
+    failure: Annotated[Mapping[str, Any] | None, _known] = None
     strategies: tuple[str, ...] = ()
     mentions: tuple[Mention, ...] = ()
-    files: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = kept(default_factory=dict, form=Annotated[Any, _changed])
     attempts: tuple[PastAttempt, ...] = ()
-    failure_count: int = 0
-    uncounted: int = 0
-    lifetime_attempts: int = 0
+    failure_count: int = kept(default=0, plain=None, form=Count)
+    uncounted: int = kept(default=0, form=Count)
+    lifetime_attempts: int = kept(default=0, form=Count)
     first_failure: str = ""
     last_failure: str = ""
     error_summary: str = ""
     recovery_strategy: str = ""
-    requeues: int = 0
+    requeues: int = kept(default=0, form=Count)
     simpler_task: str = ""
     recovered: str = ""
     other: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
@@ -220,17 +248,20 @@ class DeadLetter:
             >>> letter.total_attempts, letter.attempts[0].error_message, letter.failure_count
             (1, 'boom', 1)
         """
-        values, past = _values(data), _values(_within(data, PAST))
-        values["task_id"] = data.get("task_id") or data.get("task")
-        values["attempts"] = values.get("attempts") or past.get("attempts", ())
-        values.setdefault("failure_count", len(values["attempts"]))
-        values["requeues"] = past.get("requeues", 0)
-        values["recovered"] = _text(_within(data, "recovered").get("reason")) or ""
-        values.update(known)
-        if not (values["task_id"] and isinstance(values["task_id"], str)):
+        task_id = known.pop("task_id", None) or data.get("task_id") or data.get("task")
+        if not (task_id and isinstance(task_id, str)):
             raise ValueError("not a dead letter: it names no task")
-        other = {name: value for name, value in data.items() if name not in _READ}
-        return cls(**values, other=other)
+        found, past = _read({**data, "task_id": task_id}), past_of(data)
+        attempts = found.attempts or past.attempts
+        count, why = found.failure_count, _within(data, "recovered").get("reason")
+        values: dict[str, Any] = {
+            "attempts": attempts,
+            "failure_count": len(attempts) if count is None else count,
+            "requeues": past.requeues,
+            "recovered": why if isinstance(why, str) else "",
+            "other": {k: value for k, value in found.other.items() if k not in _ELSEWHERE},
+        }
+        return replace(found, **{**values, **known})
 
     @property
     def total_attempts(self) -> int:
@@ -274,7 +305,7 @@ def past_of(data: Mapping[str, Any]) -> DeadLetter:
     Args:
         data: what the queue's file says of the task.
     """
-    return DeadLetter(**{"task_id": "", **_values(_within(data, PAST))})
+    return _read({**_within(data, PAST), "task_id": ""})
 
 
 def blocked_reason(trigger: str) -> str:
@@ -366,7 +397,7 @@ def _places(failure: Failure) -> Iterator[Mention]:
         yield Mention(failure.path, failure.line)
 
 
-# --- reading --------------------------------------------------------------------------------------
+# --- Reading ----------------------------------------------------------------------------------------
 
 
 def _within(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -376,81 +407,20 @@ def _within(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def _values(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that can be read."""
-    read = {name: reader(data[name]) for name, reader in _READ.items() if reader and name in data}
-    return {name: value for name, value in read.items() if value is not None}
+def _read(data: Mapping[str, Any]) -> DeadLetter:
+    """What of it can be read; no count of failures is None."""
+    found, _ = codec.read(DeadLetter, data)
+    assert found is not None
+    numbered = enumerate(found.attempts, 1)
+    attempts = (replace(one, attempt_number=one.attempt_number or n) for n, one in numbered)
+    return replace(found, attempts=tuple(attempts))
 
 
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
+_ELSEWHERE = frozenset({"version", "task", "task_data", PAST})
+"""What of a line or an entry stands in another field, or is made anew."""
 
 
-def _count(value: Any) -> int | None:
-    number = _number(value)
-    return None if number is None else int(number)
-
-
-def _number(value: Any) -> float | None:
-    is_one = isinstance(value, int | float) and not isinstance(value, bool)
-    return value if is_one and 0 <= value <= LARGEST else None
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    many = value if isinstance(value, list | tuple) else ()
-    return tuple(one for one in many if isinstance(one, str))
-
-
-def _objects(value: Any) -> list[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
-
-
-def _places_of(value: Any) -> tuple[Mention, ...]:
-    return tuple(
-        Mention(one["path"], _count(one.get("line")), _text(one.get("name")))
-        for one in _objects(value)
-        if isinstance(one.get("path"), str)
-    )
-
-
-def _files(value: Any) -> dict[str, str]:
-    """Paths, and how each was changed; earlier versions kept the paths alone."""
-    pairs = value if isinstance(value, Mapping) else dict.fromkeys(_texts(value), "")
-    return {path: how for path, how in pairs.items() if isinstance(how, str)}
-
-
-def _attempts(value: Any) -> tuple[PastAttempt, ...]:
-    """The attempts of a dead letter; one that is no object is left out."""
-    return tuple(
-        PastAttempt(
-            _count(one.get("attempt_number")) or number,
-            _text(one.get("timestamp")) or "",
-            _text(one.get("approach")) or "",
-            _text(one.get("error_type")) or VALIDATION,
-            _text(one.get("error_message")) or "",
-            _text(one.get("agent_id")) or "",
-        )
-        for number, one in enumerate(_objects(value), 1)
-    )
-
-
-_READ: Mapping[str, Callable[[Any], Any] | None] = {
-    **dict.fromkeys(("version", "task_id", "task", "task_data", PAST, "recovered"), None),
-    **dict.fromkeys(("title", "description", "source", "at", "reason", "kind"), _text),
-    **dict.fromkeys(("pattern", "extension", "code", "error", "signature", "message"), _text),
-    **dict.fromkeys(("first_failure", "last_failure", "error_summary"), _text),
-    **dict.fromkeys(("recovery_strategy", "simpler_task"), _text),
-    **dict.fromkeys(("failure_count", "uncounted", "lifetime_attempts", "requeues"), _count),
-    "confidence": _number,
-    "strategies": _texts,
-    "mentions": _places_of,
-    "files": _files,
-    "attempts": _attempts,
-    "failure": lambda value: value if value and isinstance(value, Mapping) else None,
-}
-
-
-# --- The page that tells people of a task that was given up: ``dead-letter-<task_id>.md``. Pure -------
+# --- The page that tells people of it: ``dead-letter-<task_id>.md`` -----------------------------------
 
 
 def page_name(task_id: str) -> str:
@@ -474,25 +444,21 @@ def render_page(
         suggestions: the section drawn from them, Markdown, or "".
         learning: the section on a candidate for a pattern, Markdown, or "".
     """
-    head = front_matter(
-        masked(
-            {
-                "entity_name": f"session.current.dead-letter.{letter.task_id}",
-                "namespace": "session.current",
-                "category": "dead-letter",
-                "task_id": letter.task_id,
-                "original_task": letter.title,
-                "total_attempts": len(attempts),
-                "final_pattern": letter.pattern,
-                "strategies_exhausted": list(letter.strategies),
-                "blocked_at": letter.at,
-                "blocked_reason": letter.reason,
-                "similar_failures": similar,
-                "error_signature": letter.signature,
-                "tags": ["dead-letter", "blocked"],
-            }
-        )
-    )
+    fields = {
+        "entity_name": f"session.current.dead-letter.{letter.task_id}",
+        "namespace": "session.current",
+        "category": "dead-letter",
+        "task_id": letter.task_id,
+        "original_task": letter.title,
+        "total_attempts": len(attempts),
+        "final_pattern": letter.pattern,
+        "strategies_exhausted": list(letter.strategies),
+        "blocked_at": letter.at,
+        "blocked_reason": letter.reason,
+        "similar_failures": similar,
+        "error_signature": letter.signature,
+        "tags": ["dead-letter", "blocked"],
+    }
     failure = letter.recognized()
     sections = [
         f"# Dead letter: {inline(letter.title)}",
@@ -505,7 +471,7 @@ def render_page(
         "## Context for retry\n\n" + bullets(_context(letter, failure, attempts)),
         learning,
     ]
-    return head + "\n" + "\n\n".join(section for section in sections if section) + "\n"
+    return page(masked(fields), sections)
 
 
 def error_chain(attempts: Sequence[Attempt], last: str = "none left") -> str:

@@ -1,21 +1,19 @@
 """What one session carries to the next: ledgers and handoffs, as they are kept and read.
 
-A page of Markdown in ``.loki/memory/ledgers/``, one a task, made of what is on record; pure. What other
-programs wrote there is read by `loki.memory.session_context`.
-
-Other programs write in the same folders, in whatever Markdown they like: a page that names no other
-task is read for each.
+A ledger says where a task stands, one page a task in ``.loki/memory/ledgers/``; a handoff what one session
+says to the next, in ``.loki/memory/handoffs/``. Both are made of what is on record. Other programs write in
+the same folders, in whatever Markdown they like: a page that names no other task is read for each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loki.base.markup import inline
 from loki.base.tokens import clip_to_tokens, tokens
-from loki.base.yaml_text import front_matter, parse
+from loki.base.yaml_text import page, parse
 from loki.memory.attempt import DRIFT, MOST, Approach, Attempt, AttemptSummary
 from loki.memory.quote import one_line, quoted, whole
 from loki.memory.reflection import Reflection
@@ -24,9 +22,7 @@ if TYPE_CHECKING:
     from loki.memory.store import Store
 
 
-# ------------------------------------------------------------------------------------------------------
-# The course of a task so far, in bounded memory: what a ledger or a handoff tells of its
-# attempts.
+# --- The course of a task so far, in bounded memory ---------------------------------------------------
 
 MOST_DRIFTS = 3
 """Drifts that are told of, the newest. Chosen, not measured."""
@@ -97,7 +93,7 @@ class TaskProgress:
         return progress
 
 
-# --- The ledger of a task: where it stands, for whoever goes on with it without having been there -----
+# --- The ledger of a task -----------------------------------------------------------------------------
 
 LEDGERS = "memory/ledgers/"
 
@@ -221,17 +217,15 @@ def render_ledger(ledger: Ledger) -> str:
         - `look at the session`
         <BLANKLINE>
     """
-    head = front_matter(
-        {
-            "entity_name": f"memory.ledgers.{ledger.task_id}",
-            "namespace": "memory.ledgers",
-            "category": "ledger",
-            "task_id": ledger.task_id,
-            "state": ledger.state,
-            "updated_at": ledger.updated_at or None,
-            "tags": ["ledger"],
-        }
-    )
+    fields = {
+        "entity_name": f"memory.ledgers.{ledger.task_id}",
+        "namespace": "memory.ledgers",
+        "category": "ledger",
+        "task_id": ledger.task_id,
+        "state": ledger.state,
+        "updated_at": ledger.updated_at or None,
+        "tags": ["ledger"],
+    }
     why = f" Why: {quoted(ledger.reason)}." if ledger.reason else ""
     more = [f"and {len(ledger.files) - FILES} more"] if len(ledger.files) > FILES else []
     parts = ["# Ledger", f"## Goal\n\n{whole(ledger.goal)}"]
@@ -246,7 +240,7 @@ def render_ledger(ledger: Ledger) -> str:
     ):
         if lines:
             parts.append(f"## {title}\n\n" + "\n".join(f"- {quoted(line, 300)}" for line in lines))
-    return f"{head}\n" + "\n\n".join(parts) + "\n"
+    return page(fields, parts)
 
 
 def _approach(one: Approach) -> str:
@@ -255,7 +249,7 @@ def _approach(one: Approach) -> str:
     return f"attempt {one.attempt}{times}: {what} → {one_line(one.error, 100)}"
 
 
-# --- A handoff: what a session says to the next one, a page in ``.loki/memory/handoffs/``; pure -------
+# --- A handoff ----------------------------------------------------------------------------------------
 
 HANDOFFS = "memory/handoffs/"
 
@@ -305,17 +299,15 @@ def render_handoff(handoff: Handoff) -> str:
         - Why the session ended: `interrupted`
         - Done last: `a.py`
     """
-    head = front_matter(
-        {
-            "entity_name": f"memory.handoffs.{handoff.task_id}",
-            "namespace": "memory.handoffs",
-            "category": "handoff",
-            "task_id": handoff.task_id,
-            "created_at": handoff.at,
-            "agent": handoff.by or None,
-            "tags": ["handoff"],
-        }
-    )
+    fields = {
+        "entity_name": f"memory.handoffs.{handoff.task_id}",
+        "namespace": "memory.handoffs",
+        "category": "handoff",
+        "task_id": handoff.task_id,
+        "created_at": handoff.at,
+        "agent": handoff.by or None,
+        "tags": ["handoff"],
+    }
     rows = [
         ("Why the session ended", handoff.why),
         *(("Left the task", drift) for drift in handoff.drifts),
@@ -323,10 +315,10 @@ def render_handoff(handoff: Handoff) -> str:
         ("Next", handoff.next_step),
     ]
     lines = "\n".join(f"- {name}: {quoted(text, 300)}" for name, text in rows if text)
-    return f"{head}\n# Handoff\n\n{whole(handoff.goal)}\n\n{lines}\n"
+    return page(fields, ["# Handoff", whole(handoff.goal), lines])
 
 
-# --- What one session carries to the next: ledgers and handoffs, as they are kept and read ------------
+# --- Ledgers and handoffs as they are kept and read ---------------------------------------------------
 
 LEDGER_TOKENS, HANDOFF_TOKENS = 700, 300
 """Most tokens of ledgers, and of each handoff, in a briefing. Chosen, not measured."""
@@ -384,27 +376,20 @@ def read(document: str, text: str) -> SessionNote | None:
     if not body.strip():
         return None
     name = document.rpartition("/")[2]
-    said = next((fields[key] for key in ("task_id", "task", "taskId") if fields.get(key)), "")
-    at = next(
-        (
-            str(fields[k])
-            for k in ("updated_at", "created_at", "timestamp", "date")
-            if fields.get(k)
-        ),
-        "",
-    )
+    task = _first(fields, "task_id", "task", "taskId")
+    at = _first(fields, "updated_at", "created_at", "timestamp", "date")
     kind = "ledger" if document.startswith(LEDGERS) else "handoff"
-    return SessionNote(
-        document, kind, str(said), at or name, str(fields.get("state") or ""), body.strip()
-    )
+    return SessionNote(document, kind, task, at or name, _first(fields, "state"), body.strip())
+
+
+def _first(fields: Mapping[str, Any], *names: str) -> str:
+    """The first of some fields that says something, as text."""
+    return next((str(fields[name]) for name in names if fields.get(name)), "")
 
 
 def is_for(note: SessionNote, task: str) -> bool:
-    """Whether a note is for a task: its own, or one that names none."""
-    if note.task_id:
-        return note.task_id == task
-    # Others name the file for the task, and say no more.
-    return True
+    """Whether a note is for a task: its own, or one that names none, as others write them."""
+    return note.task_id in {"", task}
 
 
 def context_text(ledgers: list[SessionNote], handoffs: list[SessionNote]) -> str:
@@ -433,7 +418,7 @@ class SessionContext:
 
     def keep(self, kept: Ledger, said: Handoff) -> None:
         """Keep the ledger, and a handoff beside the earlier ones."""
-        self._store.put(kept.document, render_ledger(kept))
+        self.keep_ledger(kept)
         self._store.put(said.document, render_handoff(said))
         self._prune()
 

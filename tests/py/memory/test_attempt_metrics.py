@@ -12,15 +12,14 @@ from hypothesis import strategies as st
 from loki.action.gates.gate import ADVISORY, BLOCKING, Validation, Violation
 from loki.memory.attempt import Attempt, CheckRecord, History
 from loki.memory.attempt_metrics import (
-    AttemptMetrics,
     ExecutionMetrics,
     Use,
     catches,
     chain,
     executions,
     measure,
-    measure_attempt,
     uses,
+    validation_figures,
 )
 from loki.recognition.failure import Failure
 from loki.recognition.similarity import same_failure
@@ -185,20 +184,13 @@ def test_a_chain_is_two_or_more() -> None:
 
 def test_the_figures_of_an_attempt() -> None:
     validation = {"passed": False, "skipped": False, "gates": ["a", "b"], "violations": ["x [b]"]}
-    made = failed(2, A, duration_ms=12, validation=validation)
-    assert measure_attempt(made) == AttemptMetrics(
-        attempt_number=2,
-        duration_ms=12,
-        pattern_matched="type-error",
-        strategy_used="auto_fix",
-        success=False,
-        counts=True,
-        validation_passed=False,
-        validation_gates_run=2,
-        validation_violations=1,
-    )
-    skipped = measure_attempt(attempt(1, "success", validation={"passed": True, "skipped": True}))
-    assert (skipped.validation_passed, skipped.success) == (None, True)
+    assert validation_figures(failed(2, A, validation=validation)) == {
+        "validation_passed": False,
+        "validation_gates_run": 2,
+        "validation_violations": 1,
+    }
+    skipped = attempt(1, "success", validation={"passed": True, "skipped": True})
+    assert validation_figures(skipped)["validation_passed"] is None
 
 
 def test_the_figures_of_an_execution() -> None:

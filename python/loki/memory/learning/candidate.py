@@ -15,19 +15,16 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
-from loki.base import yaml_text as page
+from loki.base import codec, yaml_text
 from loki.base.error import UsageError
 from loki.base.markup import bullets, code, fence, inline
 from loki.base.secret import masked
 from loki.base.time import isoformat, moment
-from loki.base.yaml_text import dump, front_matter
+from loki.base.yaml_text import dump
 from loki.memory.store import Store
 from loki.recognition.pattern_file_edit import as_entry
 
-__all__ = ["APPROVED", "DEFERRED", "PROPOSED", "REJECTED", "Candidate", "Candidates", "Source"]
-
-
-# --- A candidate, something that loki would like to learn, and its page. Pure -------------------------
+# --- A candidate and its page -------------------------------------------------------------------------
 
 FOLDER = "memory/candidates/"
 LEARNED = "memory/learned/"
@@ -54,13 +51,9 @@ class Source:
     error: str = ""
     at: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-able form."""
-        return {"task": self.task, "error": self.error, "at": self.at}
-
     @classmethod
     def of(cls, data: Any) -> Source:
-        """What `to_dict` gave; a bare text is the id of a task."""
+        """What a page says of it; a bare text is the id of a task."""
         if not isinstance(data, Mapping):
             return cls(str(data))
         return cls(*(str(data.get(name) or "") for name in ("task", "error", "at")))
@@ -155,23 +148,21 @@ def digest(text: str) -> str:
 
 def render_candidate(candidate: Candidate) -> str:
     """The page of a candidate."""
-    head = front_matter(
-        {
-            "entity_name": f"memory.candidates.candidate-{candidate.id}",
-            "namespace": "memory.candidates",
-            "category": f"candidate-{candidate.kind}",
-            "id": candidate.id,
-            "kind": candidate.kind,
-            "status": candidate.status,
-            "created_at": candidate.created_at,
-            "deferrals": candidate.deferrals,
-            "reason": candidate.reason or None,
-            "decided_at": candidate.decided_at or None,
-            "decided_by": candidate.decided_by or None,
-            candidate.kind: candidate.content,
-            "sources": [source.to_dict() for source in candidate.sources],
-        }
-    )
+    fields = {
+        "entity_name": f"memory.candidates.candidate-{candidate.id}",
+        "namespace": "memory.candidates",
+        "category": f"candidate-{candidate.kind}",
+        "id": candidate.id,
+        "kind": candidate.kind,
+        "status": candidate.status,
+        "created_at": candidate.created_at,
+        "deferrals": candidate.deferrals,
+        "reason": candidate.reason or None,
+        "decided_at": candidate.decided_at or None,
+        "decided_by": candidate.decided_by or None,
+        candidate.kind: candidate.content,
+        "sources": codec.write(candidate.sources),
+    }
     told = [f"{code(s.task)}: {inline(s.error) or 'no error kept'}" for s in candidate.sources]
     parts = [
         f"# Candidate {candidate.kind}: {inline(candidate.name)}",
@@ -186,7 +177,7 @@ def render_candidate(candidate: Candidate) -> str:
         f'- `loki review --reject {candidate.id} --reason "…"`\n'
         f"- `loki review --defer {candidate.id}`"
     )
-    return head + "\n" + "\n\n".join(part for part in parts if part) + "\n"
+    return yaml_text.page(fields, parts)
 
 
 def read(text: str) -> Candidate:
@@ -195,7 +186,7 @@ def read(text: str) -> Candidate:
     Raises:
         ValueError: it is no page of a candidate.
     """
-    fields, body = page.parse(text)
+    fields, body = yaml_text.parse(text)
     kind, _, key = str(fields.get("id")).partition("-")
     if kind not in KINDS or not re.fullmatch("[0-9a-f]{8}", key):
         raise ValueError(f"found id {fields.get('id')!r}, expected pattern- or rule- and 8 digits")
@@ -217,16 +208,14 @@ def read(text: str) -> Candidate:
 
 def render_learned(candidate: Candidate) -> str:
     """The page of an approved rule, in ``memory/learned/``."""
-    head = front_matter(
-        {
-            "id": candidate.id,
-            "category": "learned-rule",
-            "approved_at": candidate.decided_at,
-            "approved_by": candidate.decided_by,
-            "sources": [masked(source.to_dict()) for source in candidate.sources],
-        }
-    )
-    return f"{head}\n{str(candidate.content).strip()}\n"
+    fields = {
+        "id": candidate.id,
+        "category": "learned-rule",
+        "approved_at": candidate.decided_at,
+        "approved_by": candidate.decided_by,
+        "sources": masked(codec.write(candidate.sources)),
+    }
+    return yaml_text.page(fields, [str(candidate.content).strip()])
 
 
 def words(entry: Mapping[str, Any]) -> frozenset[str]:
@@ -247,7 +236,7 @@ def words(entry: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(found)
 
 
-# --- Candidates: what loki would like to learn, until a person says yes or no -------------------------
+# --- The candidates of a workspace --------------------------------------------------------------------
 
 DECISIONS = f"{FOLDER}decisions.jsonl"
 
@@ -375,25 +364,20 @@ class Candidates:
         record = {"id": candidate.id, "verdict": verdict, "by": by, "at": isoformat(now)}
         record = masked({**record, "reason": reason})
         self._store.append(DECISIONS, record)
-        final = next(
-            (
-                known
-                for known in self._store.records(DECISIONS)
-                if known.get("id") == candidate.id and known.get("verdict") in FINAL
-            ),
-            record,
-        )
+        final = [
+            known
+            for known in self._store.records(DECISIONS)
+            if known.get("id") == candidate.id and known.get("verdict") in FINAL
+        ]
         decided = self.get(candidate.id)
-        if final != record:  # somebody else was quicker
+        if final and final[0] != record:  # somebody else was quicker
             _refuse_decided(decided)
         return decided
 
     def _write(self, candidate: Candidate) -> Candidate:
-        content, sources = masked(candidate.content), candidate.sources
-        clean = tuple(Source.of(masked(source.to_dict())) for source in sources)
-        self._store.put(
-            candidate.document, render_candidate(replace(candidate, content=content, sources=clean))
-        )
+        sources = tuple(map(Source.of, masked(codec.write(candidate.sources))))
+        clean = replace(candidate, content=masked(candidate.content), sources=sources)
+        self._store.put(candidate.document, render_candidate(clean))
         return candidate
 
 

@@ -1,9 +1,8 @@
-"""Learned rules: what people approved, or wrote themselves, for every task to come.
+"""Learned rules, which every later task is told, and the review in which people decide on candidates.
 
-Each is a page in ``.loki/memory/learned/``. The head is optional; the rule is what stands below it.
-
-A thin join: candidates, dead letters, and the project's pattern file. One decision at a time; the
-pattern file is written only with what loads.
+Each rule is a page in ``.loki/memory/learned/``: approved, or written by a person. The head is optional;
+the rule is what stands below it. A review makes one decision at a time, and writes the project's pattern
+file only with what loads.
 """
 
 from __future__ import annotations
@@ -29,8 +28,6 @@ from loki.recognition.pattern_file_edit import add_pattern
 if TYPE_CHECKING:
     from loki.memory.store import Store
 
-
-# --- Learned rules: what people approved, or wrote themselves, for every task to come -----------------
 
 FOLDER = "memory/learned/"
 
@@ -74,9 +71,8 @@ def read(name: str, text: str) -> Rule:
     fields, body = yaml_text.parse(text) if text.startswith("---") else ({}, text)
     if not body.strip():
         raise ValueError("found no rule, expected its text below the head")
-    given = fields.get("id")
     return Rule(
-        str(given) if given else name.removesuffix(".md"),
+        str(fields.get("id") or name.removesuffix(".md")),
         body.strip(),
         str(fields.get("approved_at") or ""),
         str(fields.get("approved_by") or ""),
@@ -88,16 +84,14 @@ def fitting(rules: Sequence[Rule], budget_tokens: int) -> tuple[Sequence[Rule], 
 
     Those that people wrote come first, then those approved last.
     """
-    wanted = sorted(rules, key=lambda rule: rule.id)
-    wanted.sort(key=lambda rule: rule.approved_at or "~", reverse=True)
-    kept = []
-    for rule in wanted:
-        budget_tokens -= tokens(rule.text)
-        if budget_tokens >= 0:
-            kept.append(rule)
-        else:
-            budget_tokens += tokens(rule.text)
-    return kept, len(wanted) - len(kept)
+    in_order = sorted(rules, key=lambda rule: rule.id)
+    in_order.sort(key=lambda rule: rule.approved_at or "~", reverse=True)
+    told = []
+    for rule in in_order:
+        if (cost := tokens(rule.text)) <= budget_tokens:
+            budget_tokens -= cost
+            told.append(rule)
+    return told, len(rules) - len(told)
 
 
 class Learned:
@@ -126,7 +120,7 @@ class Learned:
         return found
 
 
-# --- The weekly review: what a person decides on, and what follows from it ----------------------------
+# --- The weekly review --------------------------------------------------------------------------------
 
 AT_MOST = 10
 """Candidates of one review."""

@@ -11,6 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loki.base import codec
 from loki.base.error import UsageError
 from loki.base.yaml_text import parse
 from loki.memory.learning.candidate import Candidate, Candidates, Source, read, render_candidate
@@ -75,7 +76,7 @@ def test_an_approved_rule_is_learned(candidates: Candidates, store: Store) -> No
         "category": "learned-rule",
         "approved_at": "2026-04-04T12:00:00.000Z",
         "approved_by": "ada",
-        "sources": [source.to_dict() for source in SOURCES],
+        "sources": codec.write(SOURCES),
     }
     assert body == "Never edit gen/ by hand.\n"
     assert candidates.open() == []
