@@ -10,24 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from loki.action.agent_protocol import Ending, Request
 from loki.agents.model_call import (
-    CONNECT,
     STALL,
-    CalledLLM,
     Draft,
+    OfficialLLM,
     Options,
-    PersistentClient,
-    Service,
-    breaker_name,
-    checked_url,
-    collect,
-    is_about_force,
     key_of,
+    plain_messages,
 )
 from loki.base.error import UsageError
-from loki.base.time import Clock, Duration, SystemClock, argument_seconds
+from loki.base.time import Clock, Duration
 
 if TYPE_CHECKING:
-    import anthropic
     import httpx2
 
 VARIABLE = "ANTHROPIC_API_KEY"
@@ -43,7 +36,7 @@ ENDINGS: dict[str, Ending] = {
 """Anthropic's stop reasons: anthropic.types.StopReason."""
 
 
-class AnthropicLLM(CalledLLM):
+class AnthropicLLM(OfficialLLM):
     """A model of Anthropic's, or of a service that speaks its Messages API.
 
     Streams always; prompt caching ends with the system text; the answer's form is a tool that the
@@ -57,6 +50,8 @@ class AnthropicLLM(CalledLLM):
     """
 
     provider = "anthropic"
+    _company, _client_name, _host = "Anthropic", "AsyncAnthropic", "anthropic.com"
+    _variable, _request_id = VARIABLE, "request-id"
 
     def __init__(
         self,
@@ -91,14 +86,8 @@ class AnthropicLLM(CalledLLM):
         Raises:
             UsageError: the client is not installed, or there is no key.
         """
-        self._client_class = _client_class()
-        self.model = model
-        self.base_url = checked_url(base_url)
-        self._options = Options(temperature, effort, headers or {}, http_client)
-        self._stall = argument_seconds("stall", stall)
-        self._clock: Clock = clock or SystemClock()
-        self._can_force = True
-        self._api_key = api_key
+        options = Options(temperature, effort, headers or {}, http_client)
+        super().__init__(model, api_key, base_url, options, stall, clock)
         try:
             found = self._client()
         except Exception as error:  # what the client finds in its own files may be wrong
@@ -107,41 +96,16 @@ class AnthropicLLM(CalledLLM):
         where = str(found.base_url)
         known = "found" if has_one else None
         self._api_key = key_of(f"anthropic:{model}", VARIABLE, api_key, where, known)
-        self._service = Service(self.provider, model, VARIABLE, where)
-        self.breaker = breaker or breaker_name(self.provider, model, where, "anthropic.com")
-        self._kept = PersistentClient(self._client, closes=http_client is None)
+        self._place(where, breaker)
 
-    def _client(self) -> anthropic.AsyncAnthropic:
-        return self._client_class(
-            api_key=self._api_key,
-            base_url=self.base_url,
-            max_retries=0,
-            timeout=None,
-            default_headers=self._options.headers,
-            http_client=self._options.http_client,
-        )
-
-    async def _ask(self, request: Request, draft: Draft) -> None:
-        import anthropic
-
-        client = await self._kept.client()
-        timeout = anthropic.Timeout(min(self._stall, request.timeout), connect=CONNECT)
-        try:
-            stream = await client.messages.create(**self._body(request), timeout=timeout)
-        except anthropic.BadRequestError as error:
-            if request.tool is None or not self._can_force or not is_about_force(str(error)):
-                raise
-            self._can_force = False
-            stream = await client.messages.create(**self._body(request), timeout=timeout)
-        async with stream:
-            draft.opened(stream.response.headers, "request-id")
-            await collect(stream, _read, draft, self._service, request)
+    async def _begin(self, client: Any, request: Request, timeout: Any) -> Any:
+        return await client.messages.create(**self._body(request), timeout=timeout)
 
     def _body(self, request: Request) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self.model,
             "max_tokens": request.max_tokens,
-            "messages": [{"role": m.role, "content": m.text} for m in request.messages],
+            "messages": plain_messages(request),
             "stream": True,
         }
         if self._options.temperature is not None:  # the client knows it no longer, services do
@@ -165,27 +129,26 @@ class AnthropicLLM(CalledLLM):
             body["tool_choice"] = {**choice, "disable_parallel_tool_use": True}
         return body
 
-
-def _read(draft: Draft, event: Any) -> str:
-    """Take over what an event says; the piece of text in it."""
-    if event.type == "message_start":
-        draft.named(event.message.model)
-        _count(draft, event.message.usage)
-    elif event.type == "content_block_start" and event.content_block.type == "tool_use":
-        draft.call(event.index)
-    elif event.type == "content_block_delta":
-        delta = event.delta
-        if delta.type == "text_delta":
-            return draft.say(delta.text)
-        if delta.type == "input_json_delta":
-            return draft.call(event.index, delta.partial_json)
-    elif event.type == "message_delta":
-        if event.delta.stop_reason:
-            draft.ending = ENDINGS.get(event.delta.stop_reason, "end")
-        _count(draft, event.usage)
-    elif event.type == "message_stop":
-        draft.is_whole = True
-    return ""
+    def _read(self, draft: Draft, event: Any) -> str:
+        """Take over what an event says; the piece of text in it."""
+        if event.type == "message_start":
+            draft.named(event.message.model)
+            _count(draft, event.message.usage)
+        elif event.type == "content_block_start" and event.content_block.type == "tool_use":
+            draft.call(event.index)
+        elif event.type == "content_block_delta":
+            delta = event.delta
+            if delta.type == "text_delta":
+                return draft.say(delta.text)
+            if delta.type == "input_json_delta":
+                return draft.call(event.index, delta.partial_json)
+        elif event.type == "message_delta":
+            if event.delta.stop_reason:
+                draft.ending = ENDINGS.get(event.delta.stop_reason, "end")
+            _count(draft, event.usage)
+        elif event.type == "message_stop":
+            draft.is_whole = True
+        return ""
 
 
 def _count(draft: Draft, usage: Any) -> None:
@@ -202,13 +165,3 @@ def _count(draft: Draft, usage: Any) -> None:
 
 def _or(count: int | None, otherwise: int) -> int:
     return otherwise if count is None else count
-
-
-def _client_class() -> type[anthropic.AsyncAnthropic]:
-    try:
-        import anthropic
-    except ImportError as error:
-        raise UsageError(
-            "Anthropic's client is not installed: pip install 'loki-core[anthropic]'"
-        ) from error
-    return anthropic.AsyncAnthropic

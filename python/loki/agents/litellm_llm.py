@@ -1,7 +1,6 @@
 """Any model that litellm knows, as one of loki's.
 
-What is sent and why:
-``docs/design/llm.md``.
+What is sent and why: ``docs/design/llm.md``.
 """
 
 from __future__ import annotations
@@ -20,8 +19,9 @@ from loki.agents.model_call import (
     breaker_name,
     checked_url,
     collect,
+    loaded,
 )
-from loki.agents.openai_llm import read_chunk
+from loki.agents.openai_llm import chat_messages, function_form, read_chunk
 from loki.base.error import UsageError
 from loki.base.time import Clock, Duration, SystemClock, argument_seconds
 
@@ -66,7 +66,10 @@ class LiteLLM(CalledLLM):
         Raises:
             UsageError: litellm is not installed, or does not know the model's provider.
         """
-        self._litellm = _litellm()
+        # It would fetch its table of prices from the net while it is imported; it has one with it.
+        os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+        self._litellm = loaded("litellm", "litellm")
+        self._litellm.suppress_debug_info = True  # it prints to the terminal with each error
         try:
             self.model, self.provider, _, _ = self._litellm.get_llm_provider(model)
         except Exception as error:  # litellm's are of many kinds
@@ -86,10 +89,9 @@ class LiteLLM(CalledLLM):
         await collect(stream, read_chunk, draft, self._service, request)
 
     def _body(self, request: Request) -> dict[str, Any]:
-        system = [{"role": "system", "content": request.system}] if request.system else []
         body: dict[str, Any] = {
             "model": self._name,
-            "messages": [*system, *({"role": m.role, "content": m.text} for m in request.messages)],
+            "messages": chat_messages(request),
             "max_tokens": request.max_tokens,
             "stream": True,
             "stream_options": {"include_usage": True},
@@ -104,20 +106,6 @@ class LiteLLM(CalledLLM):
             "extra_headers": dict(self._options.headers) or None,
         }
         if request.tool is not None:
-            tool = request.tool
-            function = {"name": tool.name, "description": tool.description,
-                        "parameters": dict(tool.schema)}  # fmt: skip
-            body["tools"] = [{"type": "function", "function": function}]
-            body["tool_choice"] = {"type": "function", "function": {"name": tool.name}}
+            body["tools"] = [{"type": "function", "function": function_form(request.tool)}]
+            body["tool_choice"] = {"type": "function", "function": {"name": request.tool.name}}
         return {name: value for name, value in body.items() if value is not None}
-
-
-def _litellm() -> Any:
-    # It would fetch its table of prices from the net while it is imported; it has one with it.
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    try:
-        import litellm
-    except ImportError as error:
-        raise UsageError("litellm is not installed: pip install 'loki-core[litellm]'") from error
-    litellm.suppress_debug_info = True  # it prints to the terminal with each error
-    return litellm

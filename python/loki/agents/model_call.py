@@ -30,7 +30,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
-from typing import Any, Generic, Protocol, TypeVar
+from importlib import import_module
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict
@@ -40,7 +41,7 @@ from loki.action.gates.yaml_model import read_beside
 from loki.action.loop.agent_call import LOST, exception_causes, http_status_of, run_coroutine
 from loki.base.error import OUTAGES, ErrorKind, LLMError, UsageError
 from loki.base.secret import holds_secret, mask_secrets
-from loki.base.time import Clock
+from loki.base.time import Clock, Duration, SystemClock, argument_seconds
 from loki.base.tokens import TokenUsage, clip_line, tokens_said
 from loki.decision.fallback_policy import retry_after
 
@@ -350,32 +351,22 @@ def _headers(error: Exception) -> Mapping[str, Any]:
 _T = TypeVar("_T")
 
 
-class Client(Protocol):
-    """What is kept: it has connections that can be closed."""
-
-    def close(self) -> Awaitable[None]:
-        """Close them."""
-
-
-C = TypeVar("C", bound=Client)
-
-
-class PersistentClient(Generic[C]):
+class PersistentClient:
     """A client for each event loop that asks; closed with the loop, or with its owner.
 
     Args:
-        make: makes one.
+        make: makes one, of either official library.
         closes: its connections are its own: a caller's are the caller's to close.
     """
 
-    def __init__(self, make: Callable[[], C], *, closes: bool = True) -> None:
+    def __init__(self, make: Callable[[], Any], *, closes: bool) -> None:
         self._make, self._closes = make, closes
         self._lock = threading.Lock()
-        self._of: dict[asyncio.AbstractEventLoop, tuple[C, AsyncGenerator[C, None]]] = {}
+        self._of: dict[asyncio.AbstractEventLoop, tuple[Any, AsyncGenerator[Any, None]]] = {}
         # Held by the finalizer: what is garbage together with its owner is not closed any more.
         weakref.finalize(self, _close_all, self._of).atexit = False
 
-    async def client(self) -> C:
+    async def client(self) -> Any:
         """The running loop's."""
         loop = asyncio.get_running_loop()
         with self._lock:
@@ -391,7 +382,7 @@ class PersistentClient(Generic[C]):
         return kept[0]
 
 
-async def _held(client: C, *, closes: bool) -> AsyncGenerator[C, None]:
+async def _held(client: Any, *, closes: bool) -> AsyncGenerator[Any, None]:
     try:
         yield client
     finally:
@@ -878,4 +869,98 @@ class CalledLLM:
         )
 
     async def _ask(self, request: Request, draft: Draft) -> None:
+        raise NotImplementedError
+
+
+def loaded(module: str, name: str, extra: str = "") -> Any:
+    """The module of a client, which is an extra, loaded when the first model is made that needs it.
+
+    Args:
+        module: its name; name: what people call the client.
+        extra: of loki's; "": called as the module is.
+
+    Raises:
+        UsageError: it is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise UsageError(
+            f"{name} is not installed: pip install 'loki-core[{extra or module}]'"
+        ) from error
+
+
+def plain_messages(request: Request) -> list[dict[str, str]]:
+    """The conversation as the services take it."""
+    return [{"role": message.role, "content": message.text} for message in request.messages]
+
+
+class OfficialLLM(CalledLLM):
+    """A model by its provider's official client; those of Anthropic and OpenAI are built alike.
+
+    Whoever is one says in `_begin` what is sent, and in `_read` what an event says.
+    """
+
+    provider: str
+    _company: str
+    _client_name: str
+    _host: str
+    _variable: str
+    _request_id: str
+
+    def __init__(
+        self,
+        model: str,
+        api_key: str | None,
+        base_url: str | None,
+        options: Options,
+        stall: Duration,
+        clock: Clock | None,
+    ) -> None:
+        """Args: as of the models that are one; where it is says `_place`."""
+        self._module = loaded(self.provider, f"{self._company}'s client")
+        self.model = model
+        self.base_url = checked_url(base_url)
+        self._api_key = api_key
+        self._options = options
+        self._stall = argument_seconds("stall", stall)
+        self._clock = clock or SystemClock()
+        self._can_force = True
+
+    def _place(self, where: str, breaker: str | None) -> None:
+        """Take over where the client says that the service is."""
+        self._service = Service(self.provider, self.model, self._variable, where)
+        own = breaker_name(self.provider, self.model, where, self._host)
+        self.breaker = breaker or own
+        self._is_own = "@" not in own.split("/", 2)[1]
+        self._kept = PersistentClient(self._client, closes=self._options.http_client is None)
+
+    def _client(self) -> Any:
+        return getattr(self._module, self._client_name)(
+            api_key=self._api_key,
+            base_url=self.base_url,
+            max_retries=0,
+            timeout=None,
+            default_headers=self._options.headers,
+            http_client=self._options.http_client,
+        )
+
+    async def _ask(self, request: Request, draft: Draft) -> None:
+        client = await self._kept.client()
+        timeout = self._module.Timeout(min(self._stall, request.timeout), connect=CONNECT)
+        try:
+            stream = await self._begin(client, request, timeout)
+        except self._module.BadRequestError as error:
+            if request.tool is None or not self._can_force or not is_about_force(str(error)):
+                raise
+            self._can_force = False
+            stream = await self._begin(client, request, timeout)
+        async with stream:
+            draft.opened(stream.response.headers, self._request_id)
+            await collect(stream, self._read, draft, self._service, request)
+
+    async def _begin(self, client: Any, request: Request, timeout: Any) -> Any:
+        raise NotImplementedError
+
+    def _read(self, draft: Draft, event: Any) -> str:
         raise NotImplementedError

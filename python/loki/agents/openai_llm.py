@@ -10,29 +10,22 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from loki.action.agent_protocol import Ending, Request
+from loki.action.agent_protocol import Ending, Request, Tool
 from loki.agents.model_call import (
-    CONNECT,
     STALL,
-    CalledLLM,
     Draft,
+    OfficialLLM,
     Options,
-    PersistentClient,
-    Service,
-    breaker_name,
-    checked_url,
-    collect,
-    is_about_force,
     key_of,
+    plain_messages,
     status_error,
 )
 from loki.base.error import UsageError
-from loki.base.time import Clock, Duration, SystemClock, argument_seconds
+from loki.base.time import Clock, Duration
 from loki.base.tokens import dollars_said
 
 if TYPE_CHECKING:
     import httpx2
-    import openai
 
 VARIABLE = "OPENAI_API_KEY"
 
@@ -49,7 +42,7 @@ INCOMPLETE: dict[str, Ending] = {"max_output_tokens": "length", "content_filter"
 """Why a response of the Responses API is incomplete."""
 
 
-class OpenAILLM(CalledLLM):
+class OpenAILLM(OfficialLLM):
     """A model of OpenAI's, or of a service that speaks one of its two APIs.
 
     Streams always; the answer's form is a function that the model is made to call, strictly where
@@ -63,6 +56,8 @@ class OpenAILLM(CalledLLM):
     """
 
     provider = "openai"
+    _company, _client_name, _host = "OpenAI", "AsyncOpenAI", "openai.com"
+    _variable, _request_id = VARIABLE, "x-request-id"
 
     def __init__(
         self,
@@ -102,65 +97,30 @@ class OpenAILLM(CalledLLM):
         """
         if api not in {None, "responses", "chat"}:
             raise UsageError(f"api is {api!r}: expected 'responses' or 'chat'")
-        self._client_class = _client_class()
-        self.model = model
-        self.base_url = checked_url(base_url)
-        self._options = Options(temperature, effort, headers or {}, http_client)
-        self._stall = argument_seconds("stall", stall)
-        self._clock: Clock = clock or SystemClock()
-        self._can_force = True
+        options = Options(temperature, effort, headers or {}, http_client)
         # The client refuses to begin without a key; one stands in until it is known where it goes.
-        self._api_key: str | None = "none"
+        super().__init__(model, "none", base_url, options, stall, clock)
         where = str(self._client().base_url)
         found = os.environ.get(VARIABLE)
         self._api_key = key_of(f"openai:{model}", VARIABLE, api_key, where, found)
-        self._service = Service(self.provider, model, VARIABLE, where)
-        own = breaker_name(self.provider, model, where, "openai.com")
-        self.breaker = breaker or own
-        self._is_own = "@" not in own.split("/", 2)[1]
-        self._kept = PersistentClient(self._client, closes=http_client is None)
+        self._place(where, breaker)
         self.api = api or ("responses" if self._is_own else "chat")
 
-    def _client(self) -> openai.AsyncOpenAI:
-        return self._client_class(
-            api_key=self._api_key,
-            base_url=self.base_url,
-            max_retries=0,
-            timeout=None,
-            default_headers=self._options.headers,
-            http_client=self._options.http_client,
-        )
-
-    async def _ask(self, request: Request, draft: Draft) -> None:
-        import openai
-
-        client = await self._kept.client()
-        try:
-            stream = await self._begin(client, request)
-        except openai.BadRequestError as error:
-            if request.tool is None or not self._can_force or not is_about_force(str(error)):
-                raise
-            self._can_force = False
-            stream = await self._begin(client, request)
-        async with stream:
-            draft.opened(stream.response.headers, "x-request-id")
-            read = self._read_response if self.api == "responses" else read_chunk
-            await collect(stream, read, draft, self._service, request)
-
-    async def _begin(self, client: openai.AsyncOpenAI, request: Request) -> Any:
-        import openai
-
-        timeout = openai.Timeout(min(self._stall, request.timeout), connect=CONNECT)
+    async def _begin(self, client: Any, request: Request, timeout: Any) -> Any:
         if self.api == "responses":
             return await client.responses.create(**self._response(request), timeout=timeout)
         return await client.chat.completions.create(**self._chat(request), timeout=timeout)
+
+    def _read(self, draft: Draft, event: Any) -> str:
+        read = self._read_response if self.api == "responses" else read_chunk
+        return read(draft, event)
 
     # --- what is sent: what stays the same first, so that it can be cached -------------------------
 
     def _response(self, request: Request) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self.model,
-            "input": [{"role": m.role, "content": m.text} for m in request.messages],
+            "input": plain_messages(request),
             "max_output_tokens": request.max_tokens,
             "store": False,
             "stream": True,
@@ -174,17 +134,16 @@ class OpenAILLM(CalledLLM):
         if self._is_own:
             body["prompt_cache_key"] = _cache_key(request)
         if request.tool is not None:
-            body["tools"] = [{"type": "function", **self._function(request)}]
+            body["tools"] = [{"type": "function", **self._function(request.tool)}]
             named = {"type": "function", "name": request.tool.name}
             body["tool_choice"] = named if self._can_force else "auto"
             body["parallel_tool_calls"] = False
         return body
 
     def _chat(self, request: Request) -> dict[str, Any]:
-        system = [{"role": "system", "content": request.system}] if request.system else []
         body: dict[str, Any] = {
             "model": self.model,
-            "messages": [*system, *({"role": m.role, "content": m.text} for m in request.messages)],
+            "messages": chat_messages(request),
             "stream": True,
             "stream_options": {"include_usage": True},
         }
@@ -198,18 +157,15 @@ class OpenAILLM(CalledLLM):
         else:  # the older name, which compatible services know
             body["max_tokens"] = request.max_tokens
         if request.tool is not None:
-            body["tools"] = [{"type": "function", "function": self._function(request)}]
+            body["tools"] = [{"type": "function", "function": self._function(request.tool)}]
             named = {"type": "function", "function": {"name": request.tool.name}}
             body["tool_choice"] = named if self._can_force else "auto"
             if self._is_own:
                 body["parallel_tool_calls"] = False
         return body
 
-    def _function(self, request: Request) -> dict[str, Any]:
-        assert request.tool is not None
-        tool = request.tool
-        function: dict[str, Any] = {"name": tool.name, "description": tool.description,
-                    "parameters": dict(tool.schema)}  # fmt: skip
+    def _function(self, tool: Tool) -> dict[str, Any]:
+        function = function_form(tool)
         # Responses are strict where nothing is said, and refuse schemas that cannot be.
         if self._is_own or self.api == "responses":
             function["strict"] = is_strict(tool.schema)
@@ -255,6 +211,21 @@ def _complete(draft: Draft, response: Any) -> None:
             cache_read=getattr(details, "cached_tokens", None),
             cache_write=getattr(details, "cache_write_tokens", None),
         )
+
+
+def chat_messages(request: Request) -> list[dict[str, str]]:
+    """The conversation as Chat Completions take it, the system text first."""
+    system = [{"role": "system", "content": request.system}] if request.system else []
+    return [*system, *plain_messages(request)]
+
+
+def function_form(tool: Tool) -> dict[str, Any]:
+    """A tool as OpenAI's APIs describe functions."""
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": dict(tool.schema),
+    }
 
 
 def read_chunk(draft: Draft, chunk: Any) -> str:
@@ -319,13 +290,3 @@ def _cache_key(request: Request) -> str:
     """Requests with the same beginning are sent where it is cached."""
     tool = request.tool.name if request.tool else ""
     return "loki-" + hashlib.sha256(f"{tool}\0{request.system}".encode()).hexdigest()[:16]
-
-
-def _client_class() -> type[openai.AsyncOpenAI]:
-    try:
-        import openai
-    except ImportError as error:
-        raise UsageError(
-            "OpenAI's client is not installed: pip install 'loki-core[openai]'"
-        ) from error
-    return openai.AsyncOpenAI

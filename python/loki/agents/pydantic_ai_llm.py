@@ -1,7 +1,6 @@
 """Any model that pydantic-ai knows, as one of loki's.
 
-What is sent and why:
-``docs/design/llm.md``.
+What is sent and why: ``docs/design/llm.md``.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from loki.agents.model_call import (
     Draft,
     Options,
     Service,
-    breaker_name,
     client_error,
     collect,
+    loaded,
     status_error,
 )
 from loki.base.error import UsageError
@@ -77,7 +76,7 @@ class PydanticAILLM(CalledLLM):
         self._of = _model(model)
         self.provider, self.model = self._of.system, self._of.model_name
         where = self._of.base_url or ""
-        self.breaker = breaker or breaker_name(self.provider, self.model, "", "")
+        self.breaker = breaker or f"api/{self.provider}/{self.model}"
         self._options = Options(temperature, effort, headers or {})
         self._clock: Clock = clock or SystemClock()
         self._service = Service(self.provider, self.model, "its provider's key", where)
@@ -187,14 +186,10 @@ def _complete(draft: Draft, response: Any) -> None:
 
 
 def _model(model: str | Model) -> Model:
+    models = loaded("pydantic_ai.models", "pydantic-ai", "pydantic-ai")
+    from pydantic_ai import exceptions
+
     try:
-        from pydantic_ai import exceptions
-        from pydantic_ai.models import infer_model
-    except ImportError as error:
-        raise UsageError(
-            "pydantic-ai is not installed: pip install 'loki-core[pydantic-ai]'"
-        ) from error
-    try:
-        return infer_model(model)
+        return cast("Model", models.infer_model(model))
     except (exceptions.UserError, ImportError, ValueError) as error:
         raise UsageError(f"pydantic-ai has no model {str(model)!r}: {error}") from error
