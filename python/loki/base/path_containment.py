@@ -66,6 +66,16 @@ def is_path(text: object) -> bool:
     return isinstance(text, str) and all(map(is_part, text.split("/")))
 
 
+def is_below(path: str, folder: str) -> bool:
+    """Whether an absolute path is a folder or lies below it, by name alone.
+
+    Example:
+        >>> is_below("/app/src", "/app"), is_below("/app", "/app"), is_below("/apple", "/app")
+        (True, True, False)
+    """
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
 def path_in(text: object) -> str:
     """A relative path that leads nowhere else, where a text is one.
 

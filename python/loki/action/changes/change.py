@@ -13,7 +13,7 @@ import enum
 import hashlib
 import os
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, get_args
 
 from loki.action.processes.command_line import split_command_line
 from loki.base.error import UsageError
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from loki.recognition.failure import Failure
 
 
-# ------------------------------------------------------------------------------------------------------
-# Bringing what was worked out in a copy into the project: what is asked for, and what comes of
-# it.
+# --- Bringing what was worked out in a copy into the project ------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,7 @@ class Merged:
     failure: Failure | None = None
 
 
-# --- A change as data: which files become what, and which commands run; nothing here touches files ----
+# --- Changes ------------------------------------------------------------------------------------------
 
 MAX_FILE_SIZE = 10_000_000
 """Bytes: a larger file is not carried in a change, and refused. Chosen, not measured."""
@@ -64,7 +62,7 @@ The comparison is quadratic at worst. Chosen, not measured.
 Mode: TypeAlias = Literal["file", "executable", "symlink"]
 """What a path becomes: a plain file, one that may be run, a symbolic link."""
 
-_MODES = ("file", "executable", "symlink")
+_MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 class Unknown(enum.Enum):

@@ -56,7 +56,7 @@ class Executor:
 
     def recover(self) -> None:
         """Mend what a crash left: every edit is wholly done or wholly undone after this."""
-        recovered = self._journaled(lambda journal: journal.recover())
+        recovered = self._journaled(Journal.recover)
         for path in recovered.restored:
             logger.warning("%s: restored after an interrupted change", path)
         for conflict in recovered.conflicts:
@@ -66,19 +66,19 @@ class Executor:
 
     def finish(self) -> None:
         """Have on disk that what was done to the project is done."""
-        self._journaled(lambda journal: journal.finish())
+        self._journaled(Journal.finish)
 
     def changed_files(self) -> tuple[str, ...]:
         """Paths that the task has changed so far."""
-        return self._journaled(lambda journal: journal.changed())
+        return self._journaled(Journal.changed)
 
     def changes(self) -> dict[str, str]:
         """The same paths, each with how: created, modified or deleted."""
-        return self._journaled(lambda journal: journal.changes())
+        return self._journaled(Journal.changes)
 
     def start(self) -> dict[str, tuple[PathState, bytes] | None]:
         """What the paths that the task has left different were before it; see `Journal.start`."""
-        return self._journaled(lambda journal: journal.start())
+        return self._journaled(Journal.start)
 
     def watch(self) -> Callable[[], tuple[str, ...]]:
         """Record what somebody else does to the project, until the returned function is called.
@@ -86,7 +86,7 @@ class Executor:
         Returns:
             A function that ends the watch and gives the paths that changed; called again, none.
         """
-        work = self._journaled(lambda journal: journal.begin_external())
+        work = self._journaled(Journal.begin_external)
         journal = self.journal
 
         def close() -> tuple[str, ...]:

@@ -6,7 +6,6 @@ files that a change names are read.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import posixpath
 import re
@@ -18,58 +17,19 @@ from dataclasses import dataclass
 from loki.action.changes.change import MAX_FILE_SIZE, UNKNOWN, Change, Edit
 from loki.action.changes.journal import unexpected
 from loki.action.changes.safe_path import ancestors
-from loki.action.changes.tree import Tree, hash_file, read_entry
+from loki.action.changes.tree import Tree, content_hash, hash_file, read_entry
+from loki.base.path_containment import is_below
 from loki.people import signal
 
 TEXT = frozenset(
-    [
-        ".c",
-        ".cc",
-        ".cfg",
-        ".cpp",
-        ".cs",
-        ".css",
-        ".csv",
-        ".go",
-        ".h",
-        ".hpp",
-        ".htm",
-        ".html",
-        ".ini",
-        ".java",
-        ".js",
-        ".json",
-        ".jsonl",
-        ".jsx",
-        ".kt",
-        ".lock",
-        ".lua",
-        ".md",
-        ".mjs",
-        ".php",
-        ".pl",
-        ".proto",
-        ".py",
-        ".pyi",
-        ".rb",
-        ".rs",
-        ".rst",
-        ".scss",
-        ".sh",
-        ".sql",
-        ".svelte",
-        ".swift",
-        ".tf",
-        ".toml",
-        ".ts",
-        ".tsx",
-        ".txt",
-        ".vue",
-        ".xml",
-        ".yaml",
-        ".yml",
-    ]
-)
+    {
+        ".c", ".cc", ".cfg", ".cpp", ".cs", ".css", ".csv", ".go", ".h", ".hpp", ".htm",
+        ".html", ".ini", ".java", ".js", ".json", ".jsonl", ".jsx", ".kt", ".lock", ".lua",
+        ".md", ".mjs", ".php", ".pl", ".proto", ".py", ".pyi", ".rb", ".rs", ".rst", ".scss",
+        ".sh", ".sql", ".svelte", ".swift", ".tf", ".toml", ".ts", ".tsx", ".txt", ".vue",
+        ".xml", ".yaml", ".yml",
+    }
+)  # fmt: skip
 """Endings of files that hold text, which is UTF-8."""
 
 MAX_FOLDERS = 100
@@ -159,7 +119,7 @@ def _name(path: str, root: str) -> str:  # noqa: C901, PLR0911 - one question af
         return "is no file name: it holds half a surrogate pair"
     if path[0] in "/\\" or re.match(r"[A-Za-z]:", path):
         reason = "is absolute: expected a path relative to the project"
-        return reason if _is_below(os.path.normpath(path), root) else Breach(reason)
+        return reason if is_below(os.path.normpath(path), root) else Breach(reason)
     if path.startswith("~"):
         return Breach("starts with '~': expected a path relative to the project")
     if path.count("/") > MAX_FOLDERS:
@@ -263,9 +223,9 @@ def _link(path: str, target: bytes, root: str) -> str:
     link = os.fsdecode(target)
     folder = os.path.dirname(os.path.join(root, path))
     resolved = os.path.realpath(os.path.join(folder, link))
-    if os.path.isabs(link) or not _is_below(resolved, root):
+    if os.path.isabs(link) or not is_below(resolved, root):
         reason = f"is a symbolic link that leads out of the project, to {link!r}"
-        return reason if _is_below(resolved, root) else Breach(reason)
+        return reason if is_below(resolved, root) else Breach(reason)
     if reason := _name(os.path.relpath(resolved, root), root) if resolved != root else "":
         return type(reason)(f"is a symbolic link to {link!r}, which {reason}")
     return ""
@@ -277,7 +237,7 @@ def _before(edit: Edit, root: str) -> str:
     full = os.path.join(root, edit.path)
     mode = _mode(full)
     if stat.S_ISLNK(mode):
-        present: str | None = hashlib.sha256(read_entry(full)).hexdigest()
+        present: str | None = content_hash(read_entry(full))
     else:
         present = hash_file(full)[0] if mode else None
     return unexpected(edit, present is not None) if present != edit.before else ""
@@ -324,11 +284,7 @@ def _not_text(data: bytes) -> str:
 def _inside(path: str, root: str) -> str | None:
     """Where a path really is, relative to the project; None outside of it."""
     real = os.path.realpath(path)
-    return os.path.relpath(real, root) if _is_below(real, root) else None
-
-
-def _is_below(path: str, root: str) -> bool:
-    return path == root or path.startswith(root.rstrip("/") + "/")
+    return os.path.relpath(real, root) if is_below(real, root) else None
 
 
 def _mode(path: str) -> int:

@@ -26,7 +26,7 @@ from typing import Any
 
 from loki.base.secret import clean_environment
 
-# --- git, asked so that nothing of what a repository names is run -------------------------------------
+# --- Asking git ---------------------------------------------------------------------------------------
 
 GIT_TIMEOUT = 120.0
 """Seconds that one question to git may take. Chosen, not measured."""
@@ -208,7 +208,7 @@ def _read(path: str) -> bytes:
         return b""
 
 
-# --- Where git stands: branch and commit, asked again only where something of it has changed ----------
+# --- Where it stands: branch and commit, asked again where something has changed ----------------------
 
 Stamps = tuple[tuple[int, int, int] | None, ...]
 
@@ -287,7 +287,7 @@ def _text(output: bytes | None) -> str | None:
     return (output or b"").decode("utf-8", "replace").strip() or None
 
 
-# --- What became of a git branch: is it still there, has it been merged? ------------------------------
+# --- What became of a branch --------------------------------------------------------------------------
 
 DEFAULTS = ("main", "master", "trunk", "develop")
 """Names of the branch that others are merged into, where the remote does not say which it is."""
@@ -392,7 +392,7 @@ def _defaults(refs: Mapping[str, str]) -> list[str]:
     return [ref for ref in dict.fromkeys(wanted) if ref in refs]
 
 
-# --- Which code it was: branch, commit, and a hash of what the working tree has beside it -------------
+# --- Which code it was --------------------------------------------------------------------------------
 
 LARGE = 1_000_000
 """Bytes of a file from which on its size and time stand for its content. Chosen, not measured."""

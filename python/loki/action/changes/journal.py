@@ -1,21 +1,17 @@
 """What a task does to the project's files: done all or nothing, recovered after a crash, undone.
 
-In order: (1) a record,
-"applying", says which paths go from what to what, and brings what the files hold and will hold to
-the shelf; (2) the new files are staged under temporary names; (3) paths are removed and replaced,
-one at a time; (4) the record says "applied". Nobody waits for the disk at (4): a record that never
-got there, though every path is as it would have left it, has got there. Any other is rolled back, path
-by path, and only where the path is as the record would have left it.
+In order: (1) a record, "applying", says which paths go from what to what, and brings what the files hold
+and will hold to the storage; (2) the new files are staged under temporary names; (3) paths are removed
+and replaced, one at a time; (4) the record says "applied". Nobody waits for the disk at (4): a record
+that never got there, though every path is as it would have left it, has got there. Any other is rolled
+back, path by path, and only where the path is as the record would have left it.
 
-How one change is made safely says
-`loki.action.changes.journal`; what is kept of it, `loki.action.changes.journal_storage`; where,
-`loki.action.changes.journal_storage`.
+What is kept, and where: `loki.action.changes.journal_storage`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import stat
 import threading
 from dataclasses import dataclass, field, replace
@@ -31,7 +27,7 @@ from loki.action.changes.journal_storage import (
     Step,
 )
 from loki.action.changes.safe_path import PathState, SafeFolder, ancestors, current_umask
-from loki.action.changes.tree import Tree
+from loki.action.changes.tree import Tree, content_hash
 from loki.base import path_containment
 from loki.base.atomic_file import temporary_name
 from loki.base.error import LokiError, StoreError
@@ -43,19 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-__all__ = [
-    "Applied",
-    "ApplyError",
-    "Conflict",
-    "EditConflict",
-    "External",
-    "Journal",
-    "Recovered",
-    "UndoResult",
-]
-
-
-# --- Bringing files from one state to another, all or none: a write-ahead log -------------------------
+# --- From one state to another, all or none: a write-ahead log ----------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +79,7 @@ class Transaction:
     """How records are carried out and rolled back.
 
     Attributes:
-        shelf: where records and contents are kept.
+        storage: where records and contents are kept.
         place: the project.
         observe: called with the name of each step before it is made.
     """
@@ -138,7 +122,7 @@ class Transaction:
 
         Args:
             record: as `record` made it.
-            contents: by hash, what its paths hold, and will hold unless that is on the shelf.
+            contents: by hash, what its paths hold, and will hold unless that is kept already.
             removable: folders that go when they become empty.
             modes: permission bits for folders that have to be made; else as the umask says.
 
@@ -295,7 +279,7 @@ def state_after(edit: Edit, present: PathState | None) -> PathState | None:
     """What an edit makes of what is there; new files are made as the umask says."""
     if edit.after is None:
         return None
-    name = hashlib.sha256(edit.after).hexdigest()
+    name = content_hash(edit.after)
     if edit.mode == "symlink":
         return PathState(name, 0o777, is_symlink=True)
     if present is None or present.is_symlink:
@@ -309,18 +293,17 @@ def state_after(edit: Edit, present: PathState | None) -> PathState | None:
     return PathState(name, bits)
 
 
-# --- What a task does to the project's files: done all or nothing, recovered after a crash, undone ----
-
-# --- What leads from a project as it is back to how a task found it: the inverse of its records -------
+# --- Back from a project as it is to how a task found it: the inverse of its records ------------------
 
 
 @dataclass(frozen=True, slots=True)
 class UndoResult:
-    """What an undo did.
+    """What an undo did; or a recovery, of which nothing is told where nothing was interrupted.
 
     Attributes:
-        restored: paths that are again as they were before the task.
-        conflicts: paths that somebody else has changed; where there are any and nobody insisted,
+        restored: paths that are again as they were before the task, or before the interrupted change
+            or command.
+        conflicts: paths that somebody else has changed; where an undo finds any and nobody insisted,
             nothing was restored at all.
         damaged: a sentence about each record that cannot be read.
     """
@@ -359,51 +342,6 @@ def net(records: Iterable[Record]) -> dict[str, NetChange]:
             else:
                 is_foreign = known.is_foreign or known.end != step.before
                 found[step.path] = NetChange(known.start, step.after, is_foreign)
-    return found
-
-
-def kinds(known: Mapping[str, NetChange]) -> dict[str, str]:
-    """How each path that is different was changed: created, modified or deleted."""
-    return {
-        path: "created" if one.start is None else "modified" if one.end else "deleted"
-        for path, one in known.items()
-        if one.start != one.end
-    }
-
-
-def diff(known: Mapping[str, NetChange], get: Callable[[str], bytes | None]) -> str:
-    """A unified diff of what was done, for people to read.
-
-    Args:
-        known: by path, as `net` gives it.
-        get: the content of a hash.
-    """
-    parts = []
-    for path, one in sorted(known.items()):
-        if one.start != one.end:
-            old, new = (get(state.hash) if state else None for state in (one.start, one.end))
-            parts.append(file_diff(path, old, new))
-    return "".join(parts)
-
-
-def before(
-    known: Mapping[str, NetChange], get: Callable[[str], bytes | None]
-) -> dict[str, tuple[PathState, bytes] | None]:
-    """What the paths that are different were before; None: nothing was there.
-
-    Args:
-        known: by path, as `net` gives it.
-        get: the content of a hash; a path whose content is missing is left out.
-    """
-    found: dict[str, tuple[PathState, bytes] | None] = {}
-    for path, one in known.items():
-        content = get(one.start.hash) if one.start else None
-        if one.start == one.end:
-            continue
-        if one.start is None:
-            found[path] = None
-        elif content is not None:
-            found[path] = (one.start, content)
     return found
 
 
@@ -452,7 +390,7 @@ def _objection(present: PathState | None, known: NetChange) -> str:
     return "somebody changed it between two attempts" if known.is_foreign else ""
 
 
-# --- What a task does to the project's files: done all or nothing, recovered after a crash, undone ----
+# --- The journal --------------------------------------------------------------------------------------
 
 MAX_KEPT = 100_000_000
 """Bytes: what commands do to larger files cannot be undone. Chosen, not measured."""
@@ -473,21 +411,6 @@ class Applied:
 
     paths: tuple[str, ...]
     number: int
-
-
-@dataclass(frozen=True, slots=True)
-class Recovered:
-    """What was found after a crash; empty where there was none.
-
-    Attributes:
-        restored: paths that are as they were before the interrupted change or command.
-        conflicts: paths that somebody has changed since; they were left alone.
-        damaged: a sentence about each record that cannot be read.
-    """
-
-    restored: tuple[str, ...] = ()
-    conflicts: tuple[Conflict, ...] = ()
-    damaged: tuple[str, ...] = ()
 
 
 @dataclass
@@ -532,11 +455,10 @@ class Journal:
         """Make a change's edits, all or none; its commands are the caller's business.
 
         That they are made is there whatever becomes of the process. If the machine goes down before
-        `settle`, or before the next change, the next `recover` sees by the files that they are.
+        `finish`, or before the next change, the next `recover` sees by the files that they are.
 
         What is refused altogether (`loki.action.changes.forbidden_changes`) is not looked for again;
-        whether files
-        are as the change expects is, and no link can lead out of the project.
+        whether files are as the change expects is, and no link can lead out of the project.
 
         Raises:
             EditConflict: a file is not what the change expects; nothing was changed.
@@ -604,9 +526,13 @@ class Journal:
             record = Record(number, "command", "running", steps, folders=modes)
             self._observe("begin")
             self._storage.save(record)
-            stack.enter_context(_beating(self._storage, number))
+            stack.enter_context(in_background(self._beat, "loki-heartbeat"))
             self._observe("begun")
             return External(record, tree, _open=stack.pop_all())
+
+    def _beat(self, over: threading.Event) -> None:
+        while not over.wait(HEARTBEAT):
+            self._storage.touch()
 
     def end_external(self, work: External) -> Applied:
         """Record what became different since `begin_external`.
@@ -632,8 +558,7 @@ class Journal:
         paths = before.difference(after).paths
         now = self._keep(after, [path for path in paths if path in after.entries])
         steps = tuple(Step(path, then.get(path), now.get(path)) for path in paths)
-        folders = {f for step in steps if step.after for f in ancestors(step.path)}
-        return steps, tuple(sorted(folders - record.folders.keys()))
+        return steps, _made(record, steps)
 
     def _keep(self, tree: Tree, paths: Mapping[str, object] | list[str]) -> dict[str, PathState]:
         """Put files of a tree on the shelf unless they are there; their states."""
@@ -661,7 +586,7 @@ class Journal:
 
     # --- recover and undo ----------------------------------------------------------------------
 
-    def recover(self) -> Recovered:
+    def recover(self) -> UndoResult:
         """Bring files that a crash left in the middle back to where they were; what was done stays.
 
         Raises:
@@ -670,7 +595,7 @@ class Journal:
         with self._storage.lock():
             return self._recover()
 
-    def _recover(self) -> Recovered:
+    def _recover(self) -> UndoResult:
         self._storage.tidy()
         records, damaged = self._storage.load()
         # Of one that is done, too: that a name is gone may not have come to the disk.
@@ -692,11 +617,11 @@ class Journal:
             conflicts += left
             kept = {conflict.path for conflict in left}
             restored += [step.path for step in interrupted.steps if step.path not in kept]
-        return Recovered(tuple(sorted(restored)), tuple(conflicts), tuple(damaged))
+        return UndoResult(tuple(sorted(restored)), tuple(conflicts), tuple(damaged))
 
     def _interrupted(self, record: Record) -> tuple[Record, list[Conflict]]:
         """A command's record as if loki had made the steps itself; and what others did since."""
-        until = self._storage.touched(record.number) + AFTERMATH
+        until = self._storage.touched() + AFTERMATH
         then = {step.path: step.before for step in record.steps}
         tree = Tree.scan(self._place.root, also=then)
         now = {path: state_of(tree, path) for path in tree.entries}
@@ -705,14 +630,13 @@ class Journal:
         ours = [path for path in paths if path not in later]
         self._keep(tree, [path for path in ours if path in now])
         steps = tuple(Step(path, then.get(path), now.get(path)) for path in ours)
-        folders = {f for step in steps if step.after for f in ancestors(step.path)}
-        made = tuple(sorted(folders - record.folders.keys()))
         conflicts = [
             Conflict(path, "changed after a command was interrupted")
             for path in sorted(later)
             if path in then
         ]
-        return replace(record, stage="applying", steps=steps, made=made), conflicts
+        found = replace(record, stage="applying", steps=steps, made=_made(record, steps))
+        return found, conflicts
 
     def undo(self, *, force: bool = False) -> UndoResult:
         """Bring every file that the task changed back to what it was before the task.
@@ -754,7 +678,10 @@ class Journal:
         Raises:
             StoreError: the journal cannot be read.
         """
-        return kinds(net(self._storage.load()[0]))
+        return {
+            path: "created" if one.start is None else "modified" if one.end else "deleted"
+            for path, one in self._net().items()
+        }
 
     def start(self) -> dict[str, tuple[PathState, bytes] | None]:
         """What the paths that the task has left different were before it; None: nothing was there.
@@ -764,7 +691,14 @@ class Journal:
         Raises:
             StoreError: the journal cannot be read.
         """
-        return before(net(self._storage.load()[0]), self._storage.get)
+        found: dict[str, tuple[PathState, bytes] | None] = {}
+        for path, one in self._net().items():
+            content = self._content(one.start)
+            if one.start is None:
+                found[path] = None
+            elif content is not None:
+                found[path] = (one.start, content)
+        return found
 
     def diff(self) -> str:
         """What the task has changed so far, as a unified diff for people to read.
@@ -772,7 +706,18 @@ class Journal:
         Raises:
             StoreError: the journal cannot be read.
         """
-        return diff(net(self._storage.load()[0]), self._storage.get)
+        return "".join(
+            file_diff(path, self._content(one.start), self._content(one.end))
+            for path, one in sorted(self._net().items())
+        )
+
+    def _net(self) -> dict[str, NetChange]:
+        """What the records amount to, of the paths that are different by them."""
+        found = net(self._storage.load()[0])
+        return {path: one for path, one in found.items() if one.start != one.end}
+
+    def _content(self, state: PathState | None) -> bytes | None:
+        return self._storage.get(state.hash) if state else None
 
 
 def _removable(record: Record, records: Iterable[Record]) -> Iterable[str]:
@@ -782,12 +727,10 @@ def _removable(record: Record, records: Iterable[Record]) -> Iterable[str]:
     return record.folders
 
 
-def _beating(storage: JournalStorage, number: int) -> contextlib.AbstractContextManager[None]:
-    def beat(over: threading.Event) -> None:
-        while not over.wait(HEARTBEAT):
-            storage.touch(number)
-
-    return in_background(beat, "loki-heartbeat")
+def _made(record: Record, steps: tuple[Step, ...]) -> tuple[str, ...]:
+    """The folders that were not there when a command began, and are now."""
+    folders = {f for step in steps if step.after for f in ancestors(step.path)}
+    return tuple(sorted(folders - record.folders.keys()))
 
 
 def _is_above(folder: str, steps: tuple[Step, ...]) -> bool:

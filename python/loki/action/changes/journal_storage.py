@@ -1,8 +1,6 @@
 """Where the journal keeps its records, and the bytes that they speak of by hash.
 
-In a folder that is `loki.action.changes.journal_storage`; here is what it has to do, and the same in
-memory, for
-a project whose ``.loki`` cannot be written.
+In a folder; or in memory, for a project whose ``.loki`` cannot be written.
 
 ``journal.jsonl`` has a line for each record and for each stage that it reached later; contents
 stand in the line of the record that needs them first, so that one write brings both to the disk;
@@ -16,28 +14,26 @@ import base64
 import binascii
 import contextlib
 import ctypes
-import hashlib
 import json
 import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal, Protocol, TypeAlias, cast
+from typing import Annotated, Any, Literal, TypeAlias, cast, get_args
 
 from loki.action.changes.safe_path import PathState
+from loki.action.changes.tree import content_hash
 from loki.base import atomic_file, codec, locks, path_containment
 from loki.base.error import StoreError
 from loki.base.path_containment import path_in
 from loki.memory.store import parsed_json
 
-# ------------------------------------------------------------------------------------------------------
-# What the journal keeps of one thing that was done to a project: which paths, from what to what.
+# --- One thing that was done to a project: which paths, from what to what -----------------------------
 
 Kind: TypeAlias = Literal["change", "command", "undo"]
 Stage: TypeAlias = Literal["applying", "running", "applied", "rolled back"]
 
-STAGES = ("applying", "running", "applied", "rolled back")
+STAGES: tuple[Stage, ...] = get_args(Stage)
 _VERSION = 1
 _UNSAID = dict.fromkeys(("steps", "made", "folders", "temporaries"), "is missing")
 
@@ -106,47 +102,7 @@ class Record:
         return found
 
 
-# --- Where the journal keeps its records, and the bytes that they speak of by hash --------------------
-
-
-class JournalStorage(Protocol):
-    """Where records and contents are kept. Methods raise `StoreError` where that fails."""
-
-    def lock(self) -> AbstractContextManager[None]:
-        """Keeps other lokis out; held around everything that follows."""
-
-    def put(self, contents: Iterable[bytes]) -> list[str]:
-        """Keep contents; their hashes, in order. On disk when this returns."""
-
-    def get(self, name: str) -> bytes | None:
-        """The content of a hash; None where it is missing or damaged."""
-
-    def has(self, name: str, size: int) -> bool:
-        """Whether a content of this hash and size is kept."""
-
-    def save(self, record: Record, contents: Mapping[str, bytes] | None = None) -> None:
-        """Keep a record, or what it has become, and contents by hash. On disk when this returns."""
-
-    def reach(self, number: int, stage: Stage) -> None:
-        """Keep the stage that a record has reached; on disk with the next record, or `settle`."""
-
-    def finish(self) -> None:
-        """Have all on disk that is kept."""
-
-    def load(self) -> tuple[list[Record], list[str]]:
-        """The records, by number, and a sentence about each that is damaged."""
-
-    def next_number(self) -> int:
-        """The number for a new record."""
-
-    def tidy(self) -> None:
-        """Remove what a crash left half-written."""
-
-    def touch(self, number: int) -> None:
-        """Say that the work of a running record is going on."""
-
-    def touched(self, number: int) -> float:
-        """When that was last said, as seconds since 1970."""
+# --- In memory ----------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -156,15 +112,15 @@ class MemoryJournalStorage:
     contents: dict[str, bytes] = field(default_factory=dict)
     records: dict[int, Record] = field(default_factory=dict)
 
-    def lock(self) -> AbstractContextManager[None]:
+    def lock(self) -> contextlib.AbstractContextManager[None]:
         """Nobody else can reach it."""
-        return nullcontext()
+        return contextlib.nullcontext()
 
     def put(self, contents: Iterable[bytes]) -> list[str]:
         """Keep contents."""
         names = []
         for data in contents:
-            names.append(hashlib.sha256(data).hexdigest())
+            names.append(content_hash(data))
             self.contents[names[-1]] = data
         return names
 
@@ -199,15 +155,15 @@ class MemoryJournalStorage:
     def tidy(self) -> None:
         """Nothing is ever half-written."""
 
-    def touch(self, number: int) -> None:
+    def touch(self) -> None:
         """Nobody will ask."""
 
-    def touched(self, number: int) -> float:  # noqa: ARG002 - a Shelf
+    def touched(self) -> float:
         """Never: what is in memory does not outlive a crash."""
         return 0.0
 
 
-# --- Where the journal keeps its records, and the bytes that they speak of by hash: in a folder -------
+# --- In a folder --------------------------------------------------------------------------------------
 
 logger = logging.getLogger("loki")
 
@@ -221,7 +177,10 @@ _LOST = "what it recorded cannot be undone"
 
 
 class DiskJournalStorage:
-    """Keeps everything in a folder: files 0600, folders 0700, on disk before it is acknowledged."""
+    """Keeps everything in a folder: files 0600, folders 0700, on disk before it is acknowledged.
+
+    Its methods raise `StoreError` where that fails.
+    """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         """Args: folder: where; created when something is first kept."""
@@ -239,7 +198,7 @@ class DiskJournalStorage:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """One loki at a time."""
+        """One loki at a time; held around everything that follows."""
         atomic_file.make_folder(self.folder)
         with locks.hold(os.path.join(self.folder, "journal"), LOCK_TIMEOUT):
             yield
@@ -247,7 +206,7 @@ class DiskJournalStorage:
     # --- records -------------------------------------------------------------------------------
 
     def save(self, record: Record, contents: Mapping[str, bytes] | None = None) -> None:
-        """Keep a record, and those of the contents that are not kept yet."""
+        """Keep a record, or what it has become, and those of the contents that are not kept yet."""
         if record.stage == "running":
             self._set_aside_running()
             atomic_file.write_atomic(self._running, json.dumps(record.to_dict()).encode() + b"\n")
@@ -272,7 +231,7 @@ class DiskJournalStorage:
             logger.warning("%s was damaged: what it held is kept as %s", self._running, aside)
 
     def reach(self, number: int, stage: Stage) -> None:
-        """Keep a stage: one short line."""
+        """Keep the stage that a record has reached: one short line, on disk with the next or `finish`."""
         self._catch_up()
         self._append({"record": number, "stage": stage}, durable=False)
 
@@ -362,12 +321,12 @@ class DiskJournalStorage:
         except (OSError, ValueError):
             return 0
 
-    def touch(self, number: int) -> None:  # noqa: ARG002 - only one runs at a time
-        """Say that the work of the running record is going on."""
+    def touch(self) -> None:
+        """Say that the work of the running record, of which there is one at a time, is going on."""
         with contextlib.suppress(OSError):
             os.utime(self._running)
 
-    def touched(self, number: int) -> float:  # noqa: ARG002 - only one runs at a time
+    def touched(self) -> float:
         """When that was last said, as seconds since 1970."""
         try:
             return os.stat(self._running).st_mtime
@@ -389,7 +348,7 @@ class DiskJournalStorage:
                     data = content.read()
             except (OSError, StoreError):
                 return None
-        return data if hashlib.sha256(data).hexdigest() == name else None
+        return data if content_hash(data) == name else None
 
     def _inline(self, name: str) -> bytes | None:
         """The content of a hash out of its record's line; None where it is not there."""
@@ -413,12 +372,15 @@ class DiskJournalStorage:
             return False
 
     def put(self, contents: Iterable[bytes]) -> list[str]:
-        """Keep contents as files; those that are kept already cost one look."""
+        """Keep contents as files; those that are kept already cost one look.
+
+        Returns:
+            Their hashes, in order.
+        """
         self._catch_up()
         names, is_new = [], False
         for data in contents:
-            name = hashlib.sha256(data).hexdigest()
-            names.append(name)
+            names.append(name := content_hash(data))
             if not self.has(name, len(data)):
                 self._write(name, data)
                 is_new = True
@@ -431,11 +393,7 @@ class DiskJournalStorage:
         temporary = os.path.join(os.path.dirname(path), atomic_file.temporary_name())
         try:
             atomic_file.make_folder(os.path.dirname(path))
-            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            try:
-                atomic_file.write_all(handle, data)
-            finally:
-                os.close(handle)
+            atomic_file.write_new(temporary, data, 0o600, durable=False)
             os.replace(temporary, path)
         except OSError as error:
             atomic_file.remove_quietly(temporary)
@@ -459,6 +417,10 @@ class DiskJournalStorage:
             StoreError: it can be no file's.
         """
         return path_containment.path(self.folder, "objects", name[:2], name[2:])
+
+
+JournalStorage: TypeAlias = MemoryJournalStorage | DiskJournalStorage
+"""Where records and contents are kept."""
 
 
 def _take(records: dict[int, Record], data: Mapping[str, Any]) -> None:

@@ -7,11 +7,10 @@ project has become another one under it, the task begins anew and the change sta
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import threading
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -32,10 +31,6 @@ if TYPE_CHECKING:
     from loki.action.changes.tree import Tree
     from loki.memory.store import Store
 
-
-# ------------------------------------------------------------------------------------------------------
-# Copies of a project for whoever works on a task: one is kept from attempt to attempt, as new
-# each time.
 
 logger = logging.getLogger("loki")
 
@@ -113,7 +108,7 @@ def _place(folder: str, tree: Tree) -> str:
     return os.path.join(folder, os.path.basename(tree.root) or "project")
 
 
-# --- What a task has done in a copy and not landed: kept, so that it goes on from there ---------------
+# --- What a task has done in a copy and not landed ----------------------------------------------------
 
 WORK, BEFORE, GONE = "work", "work.before", "gone"
 """Folders of a task: the journal of its copy, that of the copy before while its work moves over, and one
@@ -139,7 +134,7 @@ def _remove(folder: Path, task: str, name: str) -> None:
     gone = f"tasks/{path_containment.part(task)}/{GONE}"
     try:
         path_containment.remove_tree(folder, gone)  # of somebody who was killed here
-        with contextlib.suppress(FileNotFoundError):
+        with suppress(FileNotFoundError):
             os.rename(_of(folder, task, name), folder / gone)
         path_containment.remove_tree(folder, gone)
     except (OSError, StoreError) as error:
@@ -260,36 +255,23 @@ class ContinuingExecutor(Executor):
         change = unapplied_part(change, self.root)
         if not self.is_copy:
             super().recover()
-            if change.edits:
-                self._bring_in(change)
-            return
         try:
-            self.journal = move_over(self.folder, self.task, change, self.root)
+            if self.is_copy:
+                self.journal = move_over(self.folder, self.task, change, self.root)
+            elif change.edits:
+                self.journal.apply(change)
         except EditConflict as conflict:
-            self._tell(conflict)
-        else:
-            self._say(change)
-
-    def _bring_in(self, change: Change) -> None:
-        try:
-            self.journal.apply(change)
-        except EditConflict as conflict:
-            self._tell(conflict)
+            page = patch_name(self.task)
+            message = (
+                f"what was unfinished does not fit any more ({conflict}); it stays in .loki/{page}"
+            )
+            log_event(self.task, message, warning=True)
             return
-        self._say(change)
-        assert self.store is not None
-        forget(self.folder, self.store, self.task)
-
-    def _say(self, change: Change) -> None:
         if change.edits:
             log_event(self.task, f"goes on with what it had changed: {', '.join(change.paths)}")
-
-    def _tell(self, conflict: EditConflict) -> None:
-        page = patch_name(self.task)
-        message = (
-            f"what was unfinished does not fit any more ({conflict}); it stays in .loki/{page}"
-        )
-        log_event(self.task, message, warning=True)
+            if not self.is_copy:
+                assert self.store is not None
+                forget(self.folder, self.store, self.task)
 
     def changes(self) -> dict[str, str]:
         """What the task has changed, landed or not."""

@@ -8,14 +8,13 @@ a way out.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import stat
 from dataclasses import dataclass
 from typing import Any
 
-from loki.action.changes.tree import open_regular
+from loki.action.changes.tree import content_hash, open_regular
 from loki.base.atomic_file import remove_quietly, write_new
 from loki.base.path_containment import parent
 
@@ -83,11 +82,11 @@ class SafeFolder:
                 status = os.stat(name, dir_fd=folder, follow_symlinks=False)
                 if stat.S_ISLNK(status.st_mode):
                     data = os.fsencode(os.readlink(name, dir_fd=folder))
-                    return PathState(_sha256(data), 0o777, is_symlink=True), data
+                    return PathState(content_hash(data), 0o777, is_symlink=True), data
                 with open_regular(name, folder) as file:
                     data = file.read()
                     mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-                return PathState(_sha256(data), mode), data
+                return PathState(content_hash(data), mode), data
         except (FileNotFoundError, NotADirectoryError):
             return None
 
@@ -201,7 +200,3 @@ def current_umask() -> int:
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
-
-
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()

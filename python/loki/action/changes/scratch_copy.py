@@ -1,7 +1,8 @@
 """A copy of a tree to work in: what is done there cannot reach the project.
 
-What is there is looked at once, by name and stamp; all that is not as it was given away is removed and
-written anew, whoever made it.
+It lies in a folder that is gone afterwards, whatever happens. One that somebody has worked in is brought
+back to what a new one would be: what is there is looked at once, by name and stamp; all that is not as it
+was given away is removed and written anew, whoever made it.
 """
 
 from __future__ import annotations
@@ -19,16 +20,24 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from loki.action.changes.git import git, run_git
-from loki.action.changes.tree import FINE, RACY, Entry, Tree, open_regular, stamp_of
+from loki.action.changes.safe_path import ancestors
+from loki.action.changes.tree import (
+    FINE,
+    RACY,
+    Entry,
+    Tree,
+    content_hash,
+    open_regular,
+    stamp_of,
+)
 from loki.base import locks, path_containment
 from loki.base.error import AgentError, StoreError
 from loki.base.path_containment import parent
 
-# --- The folder that a command-line agent works in: gone afterwards, whatever happens -----------------
+# --- The folder that it lies in -----------------------------------------------------------------------
 
 logger = logging.getLogger("loki")
 
@@ -114,7 +123,7 @@ def repository(folder: str | os.PathLike[str]) -> None:
             raise AgentError(f"could not prepare the copy: `git {step[0]}`: {said}")
 
 
-# --- A copy of a tree to work in: what is done there cannot reach the project -------------------------
+# --- A new copy ---------------------------------------------------------------------------------------
 
 _CHUNK = 1 << 20
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -232,7 +241,7 @@ def copy_file(source: str, target: str, folder: int | None = None) -> tuple[Entr
         link = os.readlink(source)
         os.symlink(link, target, dir_fd=folder)
         raw = os.fsencode(link)
-        entry = Entry(hashlib.sha256(raw).hexdigest(), len(raw), is_symlink=True)
+        entry = Entry(content_hash(raw), len(raw), is_symlink=True)
         return entry, stamp_of(os.stat(target, dir_fd=folder, follow_symlinks=False))
     # Hashed from what is written, not from what was scanned: a file that was edited in between
     # must not look like the work of whoever works in the copy.
@@ -313,9 +322,7 @@ def _leave_out_the_rest(source: str, destination: str, place: str) -> None:
             shutil.copyfile(ignore, os.path.join(destination, folder, ".gitignore"))
 
 
-# ------------------------------------------------------------------------------------------------------
-# Makes a copy that somebody has worked in what a new one would be, and writes no more than
-# differs.
+# --- A copy that somebody has worked in, made as new --------------------------------------------------
 
 _OWN = 0o700
 _ESCAPE = re.compile(rb"\\([0-7]{3})")  # as mountinfo writes blanks: proc(5)
@@ -370,7 +377,8 @@ def _renew_repository(now: Tree, root: str, aside: str) -> bool:
 def _kept(copied: Tree, now: Tree, mode: int) -> _Kept:
     """What stays of a copy, all else in it removed but its repository."""
     root = str(copied.root)
-    wanted = _folders(now)
+    homes = {os.path.dirname(path) for path in now.entries}
+    wanted = homes.union(*map(ancestors, homes))
     kept: _Kept = {}
     pending = [""]
     while pending:
@@ -384,24 +392,17 @@ def _kept(copied: Tree, now: Tree, mode: int) -> _Kept:
             status = entry.stat(follow_symlinks=False)
             if stat.S_ISDIR(status.st_mode) and path in wanted:
                 if stat.S_IMODE(status.st_mode) != mode:
-                    _set_mode(root, path, mode)
+                    with parent(root, path) as (folder, name):
+                        os.chmod(name, mode, dir_fd=folder)
                 pending.append(f"{path}/")
             elif _is_same(copied, now, path, status):
                 kept[path] = copied.entries[path], copied.stamp(path)
+            elif stat.S_ISDIR(status.st_mode):
+                _remove_folder(os.path.join(root, path))
             else:
-                _remove(root, path, status)
+                with parent(root, path) as (folder, name):
+                    os.unlink(name, dir_fd=folder)
     return kept
-
-
-def _folders(tree: Tree) -> set[str]:
-    """The folders that a tree's files lie in."""
-    found: set[str] = set()
-    for path in tree.entries:
-        folder = path.rpartition("/")[0]
-        while folder and folder not in found:
-            found.add(folder)
-            folder = folder.rpartition("/")[0]
-    return found
 
 
 def _is_same(copied: Tree, now: Tree, path: str, status: os.stat_result) -> bool:
@@ -414,26 +415,13 @@ def _is_same(copied: Tree, now: Tree, path: str, status: os.stat_result) -> bool
     if not stat.S_ISLNK(status.st_mode):
         return False
     target = os.fsencode(os.readlink(os.path.join(copied.root, path)))
-    return hashlib.sha256(target).hexdigest() == entry.hash
-
-
-def _remove(root: str, path: str, status: os.stat_result) -> None:
-    if stat.S_ISDIR(status.st_mode):
-        _remove_folder(os.path.join(root, path))
-        return
-    with parent(root, path) as (folder, name):
-        os.unlink(name, dir_fd=folder)
+    return content_hash(target) == entry.hash
 
 
 def _remove_folder(folder: str) -> None:
     remove_folder(folder)
     if os.path.lexists(folder):
         raise OSError(errno.ENOTEMPTY, "cannot be removed", folder)
-
-
-def _set_mode(root: str, path: str, mode: int) -> None:
-    with parent(root, path) as (folder, name):
-        os.chmod(name, mode, dir_fd=folder)
 
 
 def _written(
@@ -457,18 +445,13 @@ def _written(
 
 
 def _write(root: str, now: Tree, path: str, made: set[str]) -> tuple[Entry, tuple[int, ...]]:
-    for folder in reversed([*_above(path)]):
+    for folder in ancestors(path):
         if folder not in made:
             made.add(folder)
-            with suppress(FileExistsError), parent(root, folder) as (above, name):
+            with contextlib.suppress(FileExistsError), parent(root, folder) as (above, name):
                 os.mkdir(name, dir_fd=above)
     with parent(root, path) as (above, name):
         return copy_file(os.path.join(now.root, path), name, above)
-
-
-def _above(path: str) -> Iterator[str]:
-    while path := path.rpartition("/")[0]:
-        yield path
 
 
 def _refuse_mounts(root: str) -> None:

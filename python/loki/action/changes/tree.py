@@ -1,13 +1,12 @@
 """A project's files at one moment, by content: what changes, baselines and undo are reckoned from.
 
-git is asked in a way that can neither change the repository nor run anything that it names
-(`loki.action.changes.git`), so that a project of unknown origin, or one that another user owns, can be
-listed.
+Which files those are says git; where there is none, they are all but caches. git is asked in a way that
+can neither change the repository nor run anything that it names (`loki.action.changes.git`), so that a
+project of unknown origin, or one that another user owns, can be listed.
 
-The stat cache follows git's rule for
-racy timestamps
-(git: ``Documentation/technical/racy-git.txt``): a file's hash is taken over from an earlier tree
-only if nothing about the file differs *and* it was last touched well before that tree was taken.
+The stat cache follows git's rule for racy timestamps (git: ``Documentation/technical/racy-git.txt``): a
+file's hash is taken over from an earlier tree only if nothing about the file differs *and* it was last
+touched well before that tree was taken.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 
-# ------------------------------------------------------------------------------------------------------
-# Which files belong to a project: what git says, or every file but caches where there is no git.
+# --- Which files belong to a project ------------------------------------------------------------------
 
 IGNORED = frozenset(
     {
@@ -164,8 +162,7 @@ def _files_below(root: str, start: str, nested: set[str]) -> Iterator[str]:
                 yield prefix + entry.name
 
 
-# ------------------------------------------------------------------------------------------------------
-# A project's files at one moment, by content: what changes, baselines and undo are reckoned from.
+# --- Trees --------------------------------------------------------------------------------------------
 
 RACY = 2 * 1_000_000_000
 """Nanoseconds: files touched this shortly before a tree was taken are read again for the next.
@@ -338,7 +335,7 @@ class Tree:
             f"{path}\0{entry.hash}{entry.is_executable:d}{entry.is_symlink:d}"
             for path, entry in sorted(self.entries.items())
         )
-        return _sha256("\n".join(lines).encode("utf-8", "surrogateescape"))
+        return content_hash("\n".join(lines).encode("utf-8", "surrogateescape"))
 
     @property
     def is_recent(self) -> bool:
@@ -428,7 +425,7 @@ class _Scanner:
                 self._take_file(path)
             elif stat.S_ISLNK(status.st_mode):
                 target = os.fsencode(os.readlink(path, dir_fd=self.handle))
-                self.entries[path] = Entry(_sha256(target), len(target), is_symlink=True)
+                self.entries[path] = Entry(content_hash(target), len(target), is_symlink=True)
         except FileNotFoundError:
             return
         except OSError as error:
@@ -516,5 +513,6 @@ def read_entry(path: str) -> bytes:
         return file.read()
 
 
-def _sha256(data: bytes) -> str:
+def content_hash(data: bytes) -> str:
+    """SHA-256 in hex, by which contents go everywhere."""
     return hashlib.sha256(data).hexdigest()

@@ -6,8 +6,8 @@ there is kept aside, and a person is told, who may have changed it in the same m
 Why it is so: ``docs/design/safety.md``.
 
 A workspace says what holds for its folders (`loki.action.processes.command_guard_provider`); whoever runs
-a command asks by the
-folder that it is run for.
+a command asks by the folder that it is run for. Which settings of command-line agents name programs to
+run is data, ``hook-settings.yml``.
 """
 
 from __future__ import annotations
@@ -22,11 +22,9 @@ import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from loki.action.changes.git import git_folder, setting_files
 from loki.action.gates.data_parsers import plain_json
@@ -37,6 +35,7 @@ from loki.action.processes.sandbox import (
     Wall,
     expanded,
     has_own,
+    knowledge,
     make,
     tree_of,
     wall,
@@ -50,13 +49,7 @@ from loki.base.secret import mask_secrets
 from loki.base.time import Clock, isoformat
 from loki.config import SandboxConfig
 
-# ------------------------------------------------------------------------------------------------------
-# What decides how loki works: compared before and after each command, and put back where it
-# changed.
-
-# ------------------------------------------------------------------------------------------------------
-# What decides how loki works: compared before and after each command, and put back where it
-# changed.
+# --- What decides how loki works: put back where a command changed it ---------------------------------
 
 LOG = "logs/rules.jsonl"
 """What was put back, in the workspace's folder; answers to it are appended."""
@@ -434,12 +427,6 @@ def _give_way(folder: str, project: Path) -> None:
     os.makedirs(folder, exist_ok=True)
 
 
-# --- Which settings of command-line agents name programs to run; the data: ``hook-settings.yml`` ------
-
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_FILE = Path(__file__).with_name("hook-settings.yml")
-
-
 def hook_settings(project: Path, environment: Mapping[str, str]) -> Iterator[Watched]:
     """The settings that decide what runs beside agents in a project.
 
@@ -447,7 +434,7 @@ def hook_settings(project: Path, environment: Mapping[str, str]) -> Iterator[Wat
         project: its folder.
         environment: variables, some of which say where a user's settings are.
     """
-    known = _known()
+    known = knowledge("hook-settings.yml")
     for name in known["project"]:
         yield Watched(str(project / name))
     part = partial(keys_of, tuple(known["keys"]))
@@ -456,15 +443,7 @@ def hook_settings(project: Path, environment: Mapping[str, str]) -> Iterator[Wat
         yield Watched(os.path.join(folder, one["file"]), part)
 
 
-@cache
-def _known() -> Mapping[str, Any]:
-    found: Mapping[str, Any] = yaml.load(_FILE.read_bytes(), Loader=_Loader)  # noqa: S506 - the safe one
-    return found
-
-
-# ------------------------------------------------------------------------------------------------------
-# How commands of agents and checks run in a project: in a box, and what decides there is looked
-# after.
+# --- How commands of agents and checks run ------------------------------------------------------------
 
 logger = logging.getLogger("loki")
 

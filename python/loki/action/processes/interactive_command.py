@@ -1,9 +1,8 @@
 """A command run in a person's place: they see, type and interrupt as if loki were not there.
 
-Beside
-`loki.action.processes.process`, which runs
-what a model proposes, nothing is taken away here: the command has the person's terminal, environment and
-signals, and what it leaves running in the background goes on. loki only reads along.
+Unlike what a model proposes (`loki.action.processes.process`), nothing is taken away here: the command
+has the person's terminal, environment and signals, and what it leaves running in the background goes on.
+loki only reads along.
 """
 
 from __future__ import annotations

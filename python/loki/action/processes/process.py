@@ -1,9 +1,8 @@
 """Commands: run without a shell, bounded in time and output, with nothing left running afterwards.
 
-A supervisor process
-(`loki.action.processes.supervisor`)
-stands between loki and the command. It ends the command and everything that the command started
-when the command ends, when its time is up, when loki says so, and when loki dies.
+A supervisor process (`loki.action.processes.supervisor`) stands between loki and the command. It ends
+the command and everything that the command started when the command ends, when its time is up, when
+loki says so, and when loki dies. Of streams of any length the first and the last half are kept.
 """
 
 from __future__ import annotations
@@ -21,15 +20,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loki.action.processes import sandbox as refused
 from loki.action.processes.command_line import (
     find_program,
     leading_assignments,
     not_runnable_message,
-    split_command_line,
-    why_not_runnable,
 )
-from loki.action.processes.sandbox import Sandbox
+from loki.action.processes.sandbox import Sandbox, log_denials
 from loki.base.error import UsageError
 from loki.base.secret import clean_environment, mask_output
 
@@ -38,17 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 
-__all__ = [
-    "CommandResult",
-    "ProgramNotFound",
-    "find_program",
-    "run",
-    "split_command_line",
-    "why_not_runnable",
-]
-
-
-# --- What is kept of a stream of any length -----------------------------------------------------------
+# --- What is kept of a stream -------------------------------------------------------------------------
 
 
 class HeadTailBuffer:
@@ -111,8 +97,7 @@ class HeadTailBuffer:
         return number if number <= before + 1 else number + self.lines_left_out - 2
 
 
-# ------------------------------------------------------------------------------------------------------
-# Commands: run without a shell, bounded in time and output, with nothing left running afterwards.
+# --- A command, from start to end ---------------------------------------------------------------------
 
 GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL. Chosen, not measured."""
@@ -252,7 +237,7 @@ def run(
     done = job.result()
     if box is None or done.is_success:
         return done
-    return replace(done, refused=refused.log_denials(done.output, words[0], cwd, box))
+    return replace(done, refused=log_denials(done.output, words[0], cwd, box))
 
 
 @dataclass

@@ -4,8 +4,9 @@ Two walls, the first that holds: Landlock, which a kernel since 5.13 has, and ``
 installed. What tools and agents write beside their tree is data, ``sandbox.yml``. Why it is so:
 ``docs/design/sandbox.md``.
 
-Walls tell a program nothing but "permission denied", as the system's own rights do. It was the box where
-the path is one that it does not let be written, and that loki's user could write without it.
+Walls tell a program nothing but "permission denied", as the system's own rights do. Where that was the
+box, a person is told how to allow it: the path is one that the box does not let be written, and that
+loki's user could write without it.
 """
 
 from __future__ import annotations
@@ -28,18 +29,16 @@ import yaml
 
 from loki.action.changes.git import git_folder, setting_files
 from loki.action.processes import landlock
+from loki.base.path_containment import is_below
 from loki.base.secret import mask_secrets
 
-# ------------------------------------------------------------------------------------------------------
-# The box that commands of agents and checks run in: where they may write, and what they may not
-# read.
+# --- The box ------------------------------------------------------------------------------------------
 
 Wall = Literal["landlock", "bwrap"]
 Purpose = Literal["check", "command", "agent"]
 """A check; a command of a proposal or of loki's own, which may install something; an agent."""
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_FILE = Path(__file__).with_name("sandbox.yml")
 _MADE = frozenset(f"/dev/{name}" for name in
                   ["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm"])  # fmt: skip
 """Devices that ``bwrap --dev`` makes itself, terminals that fit together among them."""
@@ -75,8 +74,12 @@ class Sandbox:
             >>> Sandbox("landlock", ("/app",)).may_write("/app/a/b"), Sandbox("bwrap", ()).may_write("/x")
             (True, False)
         """
-        inside = any(_is_below(path, one) for one in self.write)
-        return inside and not (self.wall == "bwrap" and any(_is_below(path, d) for d in self.deny))
+        inside = any(is_below(path, one) for one in self.write)
+        return inside and not (self.wall == "bwrap" and any(is_below(path, d) for d in self.deny))
+
+    def hides(self, path: str) -> bool:
+        """Whether the box lets a path not even be read."""
+        return any(is_below(path, one) for one in self.secret)
 
     def keeps(self, path: str) -> bool:
         """Whether nothing inside can have changed a file: whoever did was outside."""
@@ -132,7 +135,7 @@ def writable(
         purpose: what it is run for.
         environment: variables, some of which say where tools keep what.
     """
-    known = _known()
+    known = knowledge("sandbox.yml")
     words = {word for one in command for word in _WORDS.findall(one)}
     found = [*trees, tempfile.gettempdir()]
     found += _paths([*known["temporary"], *known["devices"]], environment)
@@ -161,7 +164,7 @@ def has_own(command: Sequence[str]) -> bool:
         >>> has_own(["/usr/bin/codex", "exec"]), has_own(["codex", "--yolo", "exec"]), has_own(["sh"])
         (True, False, False)
     """
-    known = _known()["own"]
+    known = knowledge("sandbox.yml")["own"]
     names = [os.path.basename(word) for word in command if "\n" not in word]
     return any(name in known and set(command).isdisjoint(known[name]) for name in names)
 
@@ -194,7 +197,7 @@ def tree_of(project: Path) -> tuple[str, ...]:
     To be asked before anything ran in it: what runs there could say that it lies elsewhere.
     """
     found = git_folder(str(project))
-    if found is None or _is_below(os.path.expanduser("~"), os.path.dirname(found)):
+    if found is None or is_below(os.path.expanduser("~"), os.path.dirname(found)):
         return (str(project),)  # a home folder, or all of the machine, under git is no project
     places = [str(project), os.path.dirname(found)]
     if os.path.isfile(found):  # a work tree beside others
@@ -236,10 +239,6 @@ def make(path: str) -> None:
         return  # then the tool says what it misses
 
 
-def _is_below(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
-
-
 # --- walls ------------------------------------------------------------------------------------------
 
 
@@ -250,7 +249,7 @@ def _bwrap(box: Sandbox, cwd: str) -> Iterator[str]:
     for path in sorted(box.write):  # a folder comes before what is in it
         if path in _MADE:
             continue
-        kind = "--dev-bind-try" if _is_below(path, "/dev") else "--bind-try"
+        kind = "--dev-bind-try" if is_below(path, "/dev") else "--bind-try"
         yield from (kind, path, path)
     for path in box.deny:
         yield from ("--ro-bind-try", path, path)
@@ -290,19 +289,21 @@ def _readable(secret: Sequence[str]) -> Iterator[str]:
             if path in hidden or path in seen:
                 continue
             seen.add(path)
-            if any(_is_below(one, path) for one in above):
+            if any(is_below(one, path) for one in above):
                 waiting.append(path)
             else:
                 yield path
 
 
 @cache
-def _known() -> Mapping[str, Any]:
-    found: Mapping[str, Any] = yaml.load(_FILE.read_bytes(), Loader=_Loader)  # noqa: S506 - the safe one
+def knowledge(file: str) -> Mapping[str, Any]:
+    """What a file of loki's own says, which stands beside this one."""
+    data = Path(__file__).with_name(file).read_bytes()
+    found: Mapping[str, Any] = yaml.load(data, Loader=_Loader)  # noqa: S506 - the safe one
     return found
 
 
-# --- What a box refused a command, as far as its output tells; and how to allow it --------------------
+# --- What a box refused a command, and how to allow it ------------------------------------------------
 
 logger = logging.getLogger("loki")
 
@@ -338,7 +339,7 @@ def sandbox_denials(output: str, cwd: str, box: Sandbox) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for said in _paths_near(output):
         path = os.path.realpath(os.path.join(cwd, os.path.expanduser(said)))
-        if _is_secret(path, box) or (not box.may_write(path) and _could_write(path)):
+        if box.hides(path) or (not box.may_write(path) and _could_write(path)):
             found[path] = None
     return tuple(found)
 
@@ -350,7 +351,7 @@ def denial_advice(paths: tuple[str, ...], box: Sandbox) -> str:
         paths: what `refused` found.
         box: what refused it.
     """
-    hidden = [path for path in paths if _is_secret(path, box)]
+    hidden = [path for path in paths if box.hides(path)]
     if hidden:
         return f"The sandbox lets nothing read {', '.join(hidden)}: [sandbox] secret names it."
     home, first = os.path.expanduser("~"), paths[0]
@@ -388,10 +389,6 @@ def _paths_near(output: str) -> Iterator[str]:
         own = _PATH.findall(lines[place])
         near = range(max(0, place - _AROUND), min(len(lines), place + _AROUND + 1))
         yield from own or (path for number in near for path in _PATH.findall(lines[number]))
-
-
-def _is_secret(path: str, box: Sandbox) -> bool:
-    return any(path == one or path.startswith(one + "/") for one in box.secret)
 
 
 def _could_write(path: str) -> bool:

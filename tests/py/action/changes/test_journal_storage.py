@@ -123,13 +123,13 @@ def test_a_running_record_goes_when_it_has_ended(tmp_path: Path) -> None:
     storage = DiskJournalStorage(tmp_path)
     with storage.lock():
         storage.save(record(1, stage="running"))
-        storage.touch(1)
-        assert storage.touched(1) == (tmp_path / "running.json").stat().st_mtime
+        storage.touch()
+        assert storage.touched() == (tmp_path / "running.json").stat().st_mtime
         kept = (tmp_path / "running.json").read_bytes()
         assert storage.next_number() == 2
         storage.save(record(1, stage="applied"))
     assert not (tmp_path / "running.json").exists()
-    assert storage.touched(1) == 0
+    assert storage.touched() == 0
     (tmp_path / "running.json").write_bytes(kept)
     assert [r.stage for r in DiskJournalStorage(tmp_path).load()[0]] == ["applied"]
     (tmp_path / "running.json").write_bytes(kept[:20])
