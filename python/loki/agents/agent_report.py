@@ -34,7 +34,7 @@ from loki.decision.fallback_policy import retry_after
 from loki.decision.loop_policy import CONFIDENT
 from loki.recognition.failure import Failure, recognize
 
-# --- What a program that failed said last: could asking again help, and when? -------------------------
+# --- What a program that failed said last -------------------------------------------------------------
 
 NEVER_MENDED = frozenset({"auth-error", "env-missing"})
 """Kinds of failure that are no outage: a wrong key, a spent quota, a setting that is missing."""
@@ -143,7 +143,7 @@ def wait_asked(output: str, now: datetime) -> float | None:
     return None
 
 
-# --- What a command-line agent printed, as one value: its last words, its figures, what went wrong ----
+# --- What it printed, as one value --------------------------------------------------------------------
 
 LONGEST_LINE = 8 * 2**20
 """Bytes of a line, at most; a longer one is dropped. Ten times the longest answer. Chosen."""
@@ -327,7 +327,7 @@ def _documents(text: str) -> Iterator[Event]:
             return
 
 
-# --- What it means that a command-line agent could not go on: an outage, or something for a person ----
+# --- Why it could not go on: an outage, or something for a person -------------------------------------
 
 LONGEST = 500
 """Characters of its words in a message. Chosen, not measured."""
@@ -461,7 +461,7 @@ def error_of(
     )
 
 
-# --- The forms in which command-line agents say what they do: an event into a report ------------------
+# --- The forms in which agents say what they do -------------------------------------------------------
 
 
 def claude(report: Report, event: Event) -> str:

@@ -1,4 +1,8 @@
-"""Any command-line agent: it works in a copy of the project; what it leaves is its change."""
+"""Any command-line agent: it works in a copy of the project; what it leaves is its change.
+
+Of its ``.loki/`` only what it left among the signals counts. What it prints is read while it works, and
+shown. A program may be a reviewer, too: it is asked about one criterion, and says yes or no.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,6 @@ import logging
 import os
 import re
 import shlex
-import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
@@ -28,7 +31,7 @@ from loki.action.agent_protocol import (
 from loki.action.changes.change import Change, Edit
 from loki.action.changes.project_copies import ProjectCopies
 from loki.action.changes.scratch_copy import repository, scratch_folder
-from loki.action.changes.tree import Tree
+from loki.action.changes.tree import Tree, open_regular
 from loki.action.loop.recorder import apply_draft, kept_command, own_change
 from loki.action.processes.command_guard import command_guard_of
 from loki.action.processes.command_line import leading_assignments, split_command_line
@@ -49,6 +52,7 @@ from loki.base.atomic_file import is_temporary
 from loki.base.error import AgentError, UsageError
 from loki.base.json_answer import object_at_end
 from loki.base.markup import inline
+from loki.base.path_containment import parent
 from loki.base.secret import mask_output, mask_secrets
 from loki.base.time import Duration, argument_seconds
 from loki.base.tokens import clip_line
@@ -61,7 +65,7 @@ if TYPE_CHECKING:
     from loki.action.processes.sandbox import Sandbox
 
 
-# --- An agent worked in the project itself instead of in its copy -------------------------------------
+# --- An agent that worked in the project itself -------------------------------------------------------
 
 SHOWN = 5
 """Files that a message names. Chosen, not measured."""
@@ -89,14 +93,12 @@ class ProjectTouched(AgentError):
         )
 
 
-# ------------------------------------------------------------------------------------------------------
-# What a program left among the signals of its copy: the one thing of its ``.loki/`` that counts.
+# --- What it left among the signals of its copy -------------------------------------------------------
 
 MOST = 100
 """Files that are looked at; chosen, not measured."""
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_ANY = "x"  # any name: a folder is reached as what holds it
 
 
 def with_place(copy: Tree) -> Tree:
@@ -121,55 +123,22 @@ def with_signals(change: Change, scratch: Path) -> Change:
     return replace(change, edits=(*change.edits, *found)) if found else change
 
 
-def _files(scratch: Path) -> Iterator[tuple[str, bytes]]:
-    with ExitStack() as stack:
-        folder: int | None = None
-        for name in (os.fspath(scratch), ".loki", FOLDER):
-            folder = _opened(name, _FOLDER, folder)
-            if folder is None:
-                return
-            stack.callback(os.close, folder)
-        assert folder is not None
-        yield from _read(folder)
-        for name in sorted(os.listdir(folder)):
-            queue = _opened(name, _FOLDER, folder) if name.endswith(".d") else None
-            if queue is not None:
-                stack.callback(os.close, queue)
-                yield from ((f"{name}/{path}", data) for path, data in _read(queue))
+def _files(scratch: Path, queue: str = "") -> Iterator[tuple[str, bytes]]:
+    """Names and first bytes of the files among the signals of a copy; those of its queues come last."""
+    names: list[str] = []
+    inside = f"{scratch.name}/.loki/{FOLDER}/{queue}{_ANY}"
+    with suppress(OSError), parent(scratch.parent, inside) as (folder, _):
+        names = sorted(os.listdir(folder))
+        for name in names:
+            if not name.endswith(".lock") and not is_temporary(name):
+                with suppress(OSError), open_regular(name, folder) as file:
+                    yield queue + name, file.read(MAX_SIZE + 1)
+    for name in names if not queue else ():
+        if name.endswith(".d"):
+            yield from _files(scratch, f"{name}/")
 
 
-def _read(folder: int) -> Iterator[tuple[str, bytes]]:
-    """Names and first bytes of the files of a folder."""
-    for name in sorted(os.listdir(folder)):
-        if not name.endswith(".lock") and not is_temporary(name):
-            content = _content(name, folder)
-            if content is not None:
-                yield name, content
-
-
-def _content(name: str, folder: int) -> bytes | None:
-    handle = _opened(name, _FILE, folder)
-    if handle is None:
-        return None
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return None
-        with open(handle, "rb", closefd=False) as file:
-            return file.read(MAX_SIZE + 1)
-    except OSError:
-        return None
-    finally:
-        os.close(handle)
-
-
-def _opened(name: str, flags: int, folder: int | None) -> int | None:
-    try:
-        return os.open(name, flags, dir_fd=folder)
-    except OSError:
-        return None
-
-
-# --- Hears a command-line agent while it works: reads what it prints, shows what it does --------------
+# --- What it prints while it works --------------------------------------------------------------------
 
 logger = logging.getLogger("loki")
 
@@ -223,7 +192,7 @@ class Listener:
         return report
 
 
-# --- Any command-line agent: it works in a copy of the project; what it leaves is its change ----------
+# --- The agent ----------------------------------------------------------------------------------------
 
 EVENTS = 2**18
 """Bytes kept of a stream of events, the first and the last half; a report holds the rest. Chosen."""
@@ -587,7 +556,7 @@ def _last_lines(text: str) -> str:
     return "\n".join(last)[-DESCRIPTION_LENGTH:]
 
 
-# --- Any command-line program as a reviewer: it is asked about one criterion and says yes or no -------
+# --- A program as a reviewer --------------------------------------------------------------------------
 
 _LAST = re.compile(r"^\W*(APPROVED|REJECTED)\b\W*(.*)$")
 _TITLE = 2000

@@ -29,7 +29,7 @@ from loki.decision.price import Prices
 from loki.memory.call_log import Call, CallOutcome, Calls
 from loki.recognition.pattern import Pattern, PatternSet
 
-# --- Who can be asked in a fallback chain, and how a chain asks ---------------------------------------
+# --- Who can be asked, and how ------------------------------------------------------------------------
 
 A = TypeVar("A")
 
@@ -263,7 +263,7 @@ class LocalBreakers:
             return self._breakers[name]
 
 
-# --- A member of a chain that is being asked, and what its errors tell --------------------------------
+# --- A member that is being asked, and what its errors tell -------------------------------------------
 
 
 @dataclass
@@ -295,9 +295,7 @@ def usage_of(error: BaseException | None) -> CallUsage:
     return CallUsage(TokenUsage(input=tokens or 0), cost)
 
 
-# ------------------------------------------------------------------------------------------------------
-# Asks the members of a fallback chain as `loki.decision.fallback_policy` decides: models, or
-# whole agents.
+# --- A question on its way through the chain ----------------------------------------------------------
 
 ERROR_LENGTH = 500
 """Characters that are kept of an error. Chosen, not measured."""
@@ -363,7 +361,8 @@ class ChainRun(Generic[A]):
             self.chain.work,
         )
         if self._visit is not None and not stays:
-            self._close(self._visit)
+            visit, self._visit = self._visit, None
+            self.close(visit)
         return effect
 
     def _patience(self) -> float:
@@ -480,16 +479,13 @@ class ChainRun(Generic[A]):
         # An answer that nothing can be made of is no `AgentFailed`: the next one may do better.
         said = seen if isinstance(seen, AgentFailed) else None
         retryable = said is not None and said.retryable and is_retryable(said.failure, _patterns())
+        asked = said.retry_after if said is not None else None
         refused = None
         if retryable and member.breaker is not None:
-            permit.failure(error, *([said.retry_after] if said and said.retry_after else []))
+            permit.failure(error, *([asked] if asked else []))
             self.ways.failed(member.breaker)
-            if (
-                said
-                and said.retry_after is not None
-                and said.retry_after > fallback_policy.PATIENCE
-            ):
-                self.ways.postpone(member.breaker, said.retry_after, error)
+            if asked is not None and asked > fallback_policy.PATIENCE:
+                self.ways.postpone(member.breaker, asked, error)
             now = self.ways.breakers[member.breaker].snapshot()
             if now.state == "OPEN":
                 self._refusals[visit.index] = now
@@ -500,14 +496,18 @@ class ChainRun(Generic[A]):
         return Failed(
             retryable,
             getattr(error, "kind", ""),
-            said.retry_after if said else None,
+            asked,
             refused,
             (member.breaker is None and member.asks_again) or bool(said and said.gave_up),
             min(left, default=None),
         )
 
-    def retry(self, wait: fallback_policy.Wait) -> bool:
-        """Whether all who ask there have not retried too often."""
+    def hold(self, wait: fallback_policy.Wait | fallback_policy.Pause) -> bool:
+        """Tell of a wait; False: there is to be none, as all who ask there have retried too often."""
+        if isinstance(wait, fallback_policy.Pause):
+            names = ", ".join(self.members[index].name for index in self.chain.refused)
+            self._say(f"waiting {wait.seconds:.1f} s until one of {names} may be asked again")
+            return True
         member = self.members[wait.member]
         if member.breaker and not self.ways.retry_budget(member.breaker).try_withdraw():
             return False
@@ -518,10 +518,12 @@ class ChainRun(Generic[A]):
         self._say(f"waiting {wait.seconds:.1f} s, then {again} error={said}")
         return True
 
-    def pause(self, seconds: float) -> None:
-        """Nobody may be asked before a time, which is waited for."""
-        names = ", ".join(self.members[index].name for index in self.chain.refused)
-        self._say(f"waiting {seconds:.1f} s until one of {names} may be asked again")
+    def held(self, wait: fallback_policy.Wait | fallback_policy.Pause) -> Event:
+        """A wait is over."""
+        if self.cancelled.is_set():
+            return fallback_policy.Cancelled()
+        is_pause = isinstance(wait, fallback_policy.Pause)
+        return fallback_policy.Resumed() if is_pause else fallback_policy.Waited()
 
     def reduce(self) -> Event:
         """Ask for less from here on, where there is less."""
@@ -591,10 +593,6 @@ class ChainRun(Generic[A]):
                 work=visit.work,
             )
         )
-
-    def _close(self, visit: CallRecord) -> None:
-        self._visit = None
-        self.close(visit)
 
     def _say(self, message: str, *, warning: bool = False) -> None:
         task = f"task={self.task} " if self.task else ""

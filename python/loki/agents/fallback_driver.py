@@ -27,7 +27,7 @@ from loki.base.time import Clock
 from loki.decision import fallback_policy
 from loki.decision.fallback_policy import Event
 
-# --- Asks the next model, too, where the first takes long; the first answer wins ----------------------
+# --- A hedge: the next model is asked, too; the first answer wins -------------------------------------
 
 A = TypeVar("A")
 
@@ -204,9 +204,7 @@ async def arace(
         await asyncio.gather(timer, *calls, return_exceptions=True)
 
 
-# ------------------------------------------------------------------------------------------------------
-# Does what a `loki.agents.fallback_chain.ChainRun` says: calls and waits, in a thread or in an
-# event loop.
+# --- Calls and waits, in a thread or in an event loop -------------------------------------------------
 
 T = TypeVar("T")
 
@@ -228,10 +226,8 @@ def drive(run: ChainRun[A]) -> A:
     while effect is not None:
         if isinstance(effect, fallback_policy.Call):
             event = _call(run, effect)
-        elif isinstance(effect, fallback_policy.Wait):
+        elif isinstance(effect, (fallback_policy.Wait, fallback_policy.Pause)):
             event = _wait(run, effect)
-        elif isinstance(effect, fallback_policy.Pause):
-            event = _pause(run, effect)
         else:
             event = run.reduce()
         effect = run.step(event)
@@ -274,17 +270,17 @@ def _ask(run: ChainRun[A], visit: CallRecord, permit: Permit) -> Event:
     return run.answered(visit, permit, answer)
 
 
-def _wait(run: ChainRun[A], effect: fallback_policy.Wait) -> Event:
-    if not run.retry(effect):
+def _wait(run: ChainRun[A], effect: fallback_policy.Wait | fallback_policy.Pause) -> Event:
+    if not run.hold(effect):
         return fallback_policy.Denied()
-    run.ways.clock.wait(effect.seconds, run.cancelled)
-    return fallback_policy.Cancelled() if run.cancelled.is_set() else fallback_policy.Waited()
+    run.ways.clock.wait(_seconds(effect), run.cancelled)
+    return run.held(effect)
 
 
-def _pause(run: ChainRun[A], effect: fallback_policy.Pause) -> Event:
-    run.pause(effect.seconds)
-    run.ways.clock.wait(spread(effect.seconds), run.cancelled)
-    return fallback_policy.Cancelled() if run.cancelled.is_set() else fallback_policy.Resumed()
+def _seconds(effect: fallback_policy.Wait | fallback_policy.Pause) -> float:
+    """How long to wait; many may wait for the same member, and come back one after another."""
+    is_pause = isinstance(effect, fallback_policy.Pause)
+    return spread(effect.seconds) if is_pause else effect.seconds
 
 
 def spread(seconds: float) -> float:
@@ -298,10 +294,8 @@ async def adrive(run: ChainRun[A]) -> A:
     while effect is not None:
         if isinstance(effect, fallback_policy.Call):
             event = await _call_async(run, effect)
-        elif isinstance(effect, fallback_policy.Wait):
+        elif isinstance(effect, (fallback_policy.Wait, fallback_policy.Pause)):
             event = await _wait_async(run, effect)
-        elif isinstance(effect, fallback_policy.Pause):
-            event = await _pause_async(run, effect)
         else:
             event = run.reduce()
         effect = await _off(run.step, event)
@@ -356,26 +350,17 @@ async def _answer(visit: CallRecord, question: Any) -> Any:
         raise
 
 
-async def _wait_async(run: ChainRun[A], effect: fallback_policy.Wait) -> Event:
-    if not run.retry(effect):
+async def _wait_async(
+    run: ChainRun[A], effect: fallback_policy.Wait | fallback_policy.Pause
+) -> Event:
+    if not run.hold(effect):
         return fallback_policy.Denied()
-    await _sleep(run, effect.seconds)
-    return fallback_policy.Cancelled() if run.cancelled.is_set() else fallback_policy.Waited()
-
-
-async def _pause_async(run: ChainRun[A], effect: fallback_policy.Pause) -> Event:
-    run.pause(effect.seconds)
-    await _sleep(run, spread(effect.seconds))
-    return fallback_policy.Cancelled() if run.cancelled.is_set() else fallback_policy.Resumed()
-
-
-async def _sleep(run: ChainRun[A], seconds: float) -> None:
-    """Wait by the clock; a cancellation ends it at once."""
     try:
-        await asleep(run.ways.clock, seconds, LinkedEvent(run.cancelled))
+        await asleep(run.ways.clock, _seconds(effect), LinkedEvent(run.cancelled))
     except asyncio.CancelledError:
         await _off(run.step, fallback_policy.Cancelled())
         raise
+    return run.held(effect)
 
 
 async def asleep(clock: Clock, seconds: float, stop: threading.Event) -> None:

@@ -1,13 +1,13 @@
 """An agent made of a model: the briefing and files of the project in, a structured change out.
 
-First the files that the briefing names, then those that they import, and those in turn; everything,
-where the whole project fits. Pure but for reading those files.
+A model cannot look for itself. It is shown first the files that the briefing names, then those that they
+import, and those in turn; everything, where the whole project fits. Pure but for reading those files.
 
 Models' JSON is repaired where that loses nothing: fences and words round it, commas too many, line
 breaks inside strings, JSON inside a string. An answer that was cut off is never completed: half a file
 would look like a whole one.
 
-What it is told and shown: ``docs/design/llm.md``.
+Its change is based on what it was shown. What it is told and shown: ``docs/design/llm.md``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from loki.action.agent_protocol import (
     Said,
     Tool,
 )
-from loki.action.changes.change import Change, Edit
+from loki.action.changes.change import Change, Edit, plain_path
 from loki.action.changes.forbidden_changes import TEXT
 from loki.action.changes.tree import Tree
 from loki.action.checks.imports import Files, imports_of, resolve
@@ -54,7 +54,7 @@ from loki.decision.budget import Budget, Usage
 from loki.memory.quote import quoted
 from loki.memory.reflection import Reflection
 
-# --- What a model is shown of a project: it cannot look for itself ------------------------------------
+# --- What it is shown of a project --------------------------------------------------------------------
 
 FILES_TOKENS = 24_000
 """Tokens of files, at most: a dozen usual ones. Chosen, not measured."""
@@ -159,13 +159,8 @@ def mentioned(text: str, files: Files, root: str = "") -> dict[str, int]:
 def read_text(tree: Tree, path: str) -> str | None:
     """The text of a file of a tree, lines ended by line feeds; None: it is none, or too large."""
     entry = tree.entries.get(path)
-    if entry is None or entry.is_symlink or entry.size > MAX_BYTES:
-        return None
-    try:
-        text = tree.read(path).decode("utf-8")
-    except (OSError, UnicodeDecodeError):
-        return None
-    return None if "\0" in text else text.replace("\r\n", "\n")
+    text = _text(tree, path) if entry is not None and entry.size <= MAX_BYTES else None
+    return None if text is None or "\0" in text else text
 
 
 def _imported(named: Mapping[str, int], files: Files) -> Iterator[str]:
@@ -234,8 +229,7 @@ def _listing(paths: list[str], near: list[str], limit: int) -> str:
     return fence("\n\n".join(shown))
 
 
-# ------------------------------------------------------------------------------------------------------
-# The form of a model's answer, and what becomes of it: a change that is based on what was shown.
+# --- The form of its answer, and what becomes of it ---------------------------------------------------
 
 NULLABLE = ["string", "null"]
 
@@ -445,8 +439,9 @@ class _Files:
 
     def take(self, edit: _Edit) -> str:
         """Apply an edit; what stands against it, or ""."""
-        path = edit.path = _plain(edit.path)
-        action = edit.action or _action(edit)
+        path = edit.path = plain_path(edit.path)
+        is_replaced = edit.content is None and edit.old is not None
+        action = edit.action or ("replace" if is_replaced else "write")
         if action == "replace":
             return self._replace(path, edit.old, edit.new)
         if action == "delete":
@@ -495,18 +490,6 @@ class _Files:
         return text.encode("utf-8", "surrogatepass")
 
 
-def _plain(path: str) -> str:
-    while path.startswith("./"):
-        path = path[2:].lstrip("/")
-    return path
-
-
-def _action(edit: _Edit) -> str:
-    if edit.content is not None:
-        return "write"
-    return "replace" if edit.old is not None else "write"
-
-
 def _raw(tree: Tree, path: str) -> bytes | None:
     entry = tree.entries.get(path)
     if entry is None or entry.is_symlink:
@@ -531,7 +514,7 @@ def _has_crlf(tree: Tree, path: str) -> bool:
     return raw is not None and b"\r\n" in raw and raw.count(b"\n") == raw.count(b"\r\n")
 
 
-# --- An agent made of a model: the briefing and files of the project in, a structured change out ------
+# --- The agent ----------------------------------------------------------------------------------------
 
 _T = TypeVar("_T")
 Talk: TypeAlias = Generator[Request, Answer, _T]

@@ -1,12 +1,10 @@
 """One call to a model over the wire: in time, cancelled soon, no longer than it may be.
 
-What services say is data: ``model-errors.yml``.
+What the adapters of clients share. They are asynchronous inside: only there can a read that waits be
+ended at once. An asynchronous client belongs to the event loop it was used in, so there is one for each;
+calls of those who have no loop go through one in a thread of its own.
 
-An asynchronous client belongs to the event loop it was used in: there is one for each. Calls of those who
-have no loop go through one in a thread of its own.
-
-What the adapters of the official clients share. They are asynchronous inside: only there can a read
-that waits be ended at once. ``complete`` runs that in an event loop that is kept for it (`kept_client`).
+Whatever a client raises becomes one `loki.LLMError`. What services say is data: ``model-errors.yml``.
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ from loki.base.time import Clock, Duration, SystemClock, argument_seconds
 from loki.base.tokens import TokenUsage, clip_line, tokens_said
 from loki.decision.fallback_policy import retry_after
 
-# --- What became of a call to a model: whatever a client raises, as one `loki.LLMError` ---------------
+# --- What became of a call ----------------------------------------------------------------------------
 
 LONGEST = 500
 """Characters of a service's words in a message; chosen, not measured."""
@@ -153,7 +151,8 @@ def status_error(
     said = _brief(_message(body)) or "no reason was given"
     head = " ".join(filter(None, [str(status or ""), what])) or "an error in mid-answer"
     wait = retry_after(headers, now) if kind in OUTAGES else None
-    hint = f"; it asks to wait {wait:g} s" if wait else _hint(kind, service)
+    hint = _HINTS.get(kind, "").format(variable=service.variable)
+    hint = f"; it asks to wait {wait:g} s" if wait else hint
     said = said.rstrip(".") if hint else said
     request_id = headers.get("request-id") or headers.get("x-request-id") or ""
     return service.error(
@@ -230,16 +229,14 @@ def is_about_force(message: str) -> bool:
     return any(words in said for words in ("tool_choice", "forced tool", "forces tool"))
 
 
-def _hint(kind: ErrorKind, service: Service) -> str:
-    hints: dict[str, str] = {
-        "authentication": f": is the key right ({service.variable}, or the api_key_variable of its "
-        "[agents.NAME])?",
-        "permission": f": may the key in {service.variable} use this model?",
-        "not_found": ": is the model's name right, and the base URL?",
-        "too_long": ": show it less of the project (files_tokens of [agents.NAME])",
-        "quota": ": a person has to raise the limit or pay; asking again does not help",
-    }
-    return hints.get(kind, "")
+_HINTS: Mapping[str, str] = {
+    "authentication": ": is the key right ({variable}, or the api_key_variable of its [agents.NAME])?",
+    "permission": ": may the key in {variable} use this model?",
+    "not_found": ": is the model's name right, and the base URL?",
+    "too_long": ": show it less of the project (files_tokens of [agents.NAME])",
+    "quota": ": a person has to raise the limit or pay; asking again does not help",
+}
+"""What to do about it, by kind."""
 
 
 def _error(body: object) -> Mapping[str, Any]:
@@ -272,7 +269,7 @@ def _message(body: object) -> str:
     return said if isinstance(said, str) else str(said)
 
 
-# --- Whether what a client raised is an outage of the service it calls, whoever's client that is ------
+# --- Whether it was an outage, whoever's client that is -----------------------------------------------
 
 _CLIENTS = frozenset(
     {
@@ -346,7 +343,7 @@ def _headers(error: Exception) -> Mapping[str, Any]:
     return {}
 
 
-# --- Clients that are kept between calls, so that not every call opens a connection of its own --------
+# --- Clients that are kept between calls, with their connections --------------------------------------
 
 _T = TypeVar("_T")
 
@@ -467,7 +464,7 @@ def run_with_clients(work: Coroutine[Any, Any, _T]) -> _T:
     Example:
         >>> async def answer():
         ...     return 42
-        >>> run(answer())
+        >>> run_with_clients(answer())
         42
     """
     shared = _shared.loop()
@@ -494,7 +491,7 @@ async def _outcome(work: Coroutine[Any, Any, _T]) -> tuple[_T | None, BaseExcept
         return None, error
 
 
-# --- One call to a model over the wire: in time, cancelled soon, no longer than it may be -------------
+# --- One call -----------------------------------------------------------------------------------------
 
 STALL = 300.0
 """Seconds without a byte after which a stream counts as stalled, where nothing else is said.
@@ -845,7 +842,7 @@ def checked_url(base_url: str | None) -> str | None:
     return base_url
 
 
-# --- What the models that are called over the wire share: a call, blocking or not ---------------------
+# --- What the models share: a call, blocking or not ---------------------------------------------------
 
 
 class CalledLLM:

@@ -134,7 +134,7 @@ class Change:
             UsageError: a command that needs a shell, or a content of another type.
         """
         return cls(
-            tuple(Edit(_plain(path), _content(path, text)) for path, text in files.items()),
+            tuple(Edit(plain_path(path), _content(path, text)) for path, text in files.items()),
             tuple(split_command_line(c) if isinstance(c, str) else tuple(c) for c in commands),
         )
 
@@ -245,7 +245,12 @@ def mode_of(entry: Entry) -> Mode:
     return "executable" if entry.is_executable else "file"
 
 
-def _plain(path: str) -> str:
+def plain_path(path: str) -> str:
+    """A path without a leading ``./``.
+
+    Raises:
+        UsageError: it is none.
+    """
     if not isinstance(path, str):  # a caller that is not typed
         raise UsageError(f"{path!r}: is no path: expected text")
     while path.startswith("./"):

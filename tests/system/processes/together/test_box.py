@@ -33,11 +33,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.setenv("TMPDIR", str(temporary))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    monkeypatch.setattr(sandbox, "_known", lambda: {**known, "temporary": ["$TMPDIR"]})
+    monkeypatch.setattr(sandbox, "knowledge", lambda _: {**known, "temporary": ["$TMPDIR"]})
     return folder
 
 
-known = sandbox._known()
+known = sandbox.knowledge("sandbox.yml")
 
 
 def test_a_check_that_deletes_a_file_of_the_home_folder(
