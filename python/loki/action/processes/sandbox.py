@@ -25,12 +25,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-
 from loki.action.changes.git import git_folder, setting_files
 from loki.action.processes import landlock
 from loki.base.path_containment import is_below
 from loki.base.secret import mask_secrets
+from loki.base.yaml_text import load_file
 
 # --- The box ------------------------------------------------------------------------------------------
 
@@ -38,7 +37,6 @@ Wall = Literal["landlock", "bwrap"]
 Purpose = Literal["check", "command", "agent"]
 """A check; a command of a proposal or of loki's own, which may install something; an agent."""
 
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MADE = frozenset(f"/dev/{name}" for name in
                   ["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm"])  # fmt: skip
 """Devices that ``bwrap --dev`` makes itself, terminals that fit together among them."""
@@ -298,8 +296,7 @@ def _readable(secret: Sequence[str]) -> Iterator[str]:
 @cache
 def knowledge(file: str) -> Mapping[str, Any]:
     """What a file of loki's own says, which stands beside this one."""
-    data = Path(__file__).with_name(file).read_bytes()
-    found: Mapping[str, Any] = yaml.load(data, Loader=_Loader)  # noqa: S506 - the safe one
+    found: Mapping[str, Any] = load_file(Path(__file__).with_name(file))
     return found
 
 
