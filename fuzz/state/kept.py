@@ -75,9 +75,17 @@ def _is_damaged(name: str, data: bytes) -> bool:
     if not name.endswith(".json"):
         return False
     text = data.decode("utf-8", "replace")
-    if store.has_form(name):
-        return bool(store.validated_document(name, text)[1])
-    return name.startswith(OWN_READER) and store.validated_document(name, text)[0] is None
+    form = store.form_of(name)
+    if form is not None:
+        return bool(store.read_document(form, text)[1])
+    return name.startswith(OWN_READER) and not _is_object(text)
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(store.parsed_json(text), dict)
+    except ValueError:
+        return False
 
 
 def _is_aside(folder: Path, name: str, data: bytes) -> bool:

@@ -68,7 +68,8 @@ class Reflection:
     def kept(self) -> Reflection:
         """As it is kept: each part one line that is not too long."""
         parts = ("why", "instead", "tried", "happened", "by")
-        return replace(self, **{name: one_line(getattr(self, name), PART_LENGTH) for name in parts})
+        lines: dict[str, Any] = {name: one_line(getattr(self, name), PART_LENGTH) for name in parts}
+        return replace(self, **lines)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
