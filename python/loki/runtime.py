@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from loki.agents.fallback_chain import ChainOptions
     from loki.agents.model_agent import ModelAgent
     from loki.decision.breakers import Breakers
-    from loki.execution.task_session import AgentLike, Runs, Task, TaskOptions
+    from loki.execution.task_session import AgentLike, Task, TaskOptions
     from loki.memory.learning.learned_rules import Review
     from loki.memory.sign import Signs
     from loki.memory.task_record import Outcome
@@ -215,11 +215,9 @@ class Runtime(Workspace):
         """
         return self.runs().signs(branch, **rules)
 
-    def runs(self) -> Runs:
+    def runs(self) -> assembly.Runs:
         """The runs of this project: all work on one git branch, until it is closed."""
-        from loki.execution.task_session import Runs
-
-        return Runs(self)
+        return assembly.Runs(self)
 
     def breakers(self, calls: Mapping[str, Any] | None = None, **settings: Any) -> Breakers:
         """The circuit breakers of this project, shared by all processes at work in it.

@@ -11,7 +11,7 @@ from loki.base.error import UsageError
 from loki.cli.common import Project, load_project, project_option, show_json
 
 if TYPE_CHECKING:
-    from loki.execution.task_session import Runs
+    from loki.execution.assembly import Runs
     from loki.memory.run_close import Closed
 
 

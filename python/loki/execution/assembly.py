@@ -1,4 +1,7 @@
-"""Joins the rooms that a task of a workspace needs: what performs the loop's effects, and its checks."""
+"""What a project has one of, joined from the rooms below: its runs, its checks, its channels to people.
+
+Light to load: how work is done is `loki.execution.task_session`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ import logging
 import math
 import os
 import shlex
-import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,26 +16,30 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loki.action.changes.git import MERGED_INTO, OLD, default_branch, end_of, has_taken_in, start_of
 from loki.base.error import AgentError, UsageError
-from loki.base.secret import passed_environment
 from loki.base.time import Duration, isoformat, moment
+from loki.memory import task_record
 from loki.memory.attempt import log_name
 from loki.memory.call_log import LOG
+from loki.memory.run_close import Closed, close, open_runs
+from loki.memory.sign import Run, SignRules, Signs
+from loki.people.human_review_store import HumanReviews
 from loki.people.notification import Channel, Notifier, Webhook
+from loki.people.signals import Signals
 
 if TYPE_CHECKING:
     from loki.action.agent_protocol import Reviewer
     from loki.action.changes.tree import Tree
     from loki.action.checks.check import Check
     from loki.action.checks.command_detection import Command, Detector
-    from loki.action.loop.performer import Performer
     from loki.action.processes.command_guard import CommandGuard, RestoredRule
     from loki.action.task import TaskSpec
     from loki.memory.learning.learned_rules import Review
     from loki.workspace import Workspace
 
 
-# --- What agents took in the last hour, in all tasks of a project together ----------------------------
+# --- What agents took in the last hour ----------------------------------------------------------------
 
 HOUR = timedelta(hours=1)
 
@@ -89,7 +95,7 @@ def _cost(record: Mapping[str, Any], when: str, since: datetime) -> float:
     return float(cost) if said >= isoformat(since) else 0.0
 
 
-# --- How the people of a project are told: the channels of ``[notify]`` in its configuration ----------
+# --- How people are told: ``[notify]`` of the configuration -------------------------------------------
 
 
 def notifier(workspace: Workspace) -> Notifier:
@@ -146,11 +152,136 @@ class NotifyCommand:
             raise AgentError(f"it ended with exit code {done.exit_code}")
 
 
-# ------------------------------------------------------------------------------------------------------
-# Joins the rooms that a task of a workspace needs: what performs the loop's effects, and its
-# checks.
+# --- The runs of a workspace, joined with git ---------------------------------------------------------
 
 logger = logging.getLogger("loki")
+
+
+class Runs:
+    """All work on one git branch until it is closed, for each branch of a project.
+
+    A run is open from its first failure on. It ends by `close`, or because its branch is merged or
+    deleted; on the default branch, and where there is none, because another branch was merged into it, or
+    by age. The next one on the same branch begins without signs.
+
+    Args:
+        workspace: the project.
+
+    Example:
+        >>> import tempfile
+        >>> from loki import Workspace
+        >>> runs = Workspace(tempfile.mkdtemp()).runs()
+        >>> for approach in ("added a default", "caught the error"):
+        ...     seen = runs.signs().observe("FAILED t.py::test_a - KeyError: 'next'", approach)
+        >>> closed = runs.close()
+        >>> closed.signs, len(closed.candidates), runs.open()
+        (1, 1, [])
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._store = workspace.store
+        self._root = str(workspace.project)
+
+    @property
+    def branch(self) -> str | None:
+        """The branch that is checked out; None outside git and where the head is detached."""
+        return self._workspace.position()[0]
+
+    def signs(self, branch: str | None = None, **rules: Any) -> Signs:
+        """The signs of a run; see `loki.Workspace.signs`."""
+        here = self.branch if branch is None else branch
+        if self._workspace.is_configured:
+            configured = self._workspace.config.signs.model_dump(exclude={"max_age"})
+            rules = {**configured, **rules}
+        known = SignRules(**rules)
+        return Signs(
+            self._store,
+            here,
+            known,
+            is_open=lambda task: not self._succeeded(task),
+            start=lambda: {**start_of(self._root, here), "at": isoformat(self._now())},
+        )
+
+    def open(self) -> list[Run]:
+        """The runs that have seen a failure and are not closed."""
+        return open_runs(self._store)
+
+    def close(self, branch: str | None = None, *, reason: str = "closed") -> Closed | None:
+        """Close a run: its signs become candidates for lasting rules where a task did not succeed.
+
+        Args:
+            branch: whose run; the current branch's by default.
+            reason: closed, merged or deleted.
+
+        Returns:
+            What was closed; None where no failure was seen in it.
+        """
+        return self._close(self.branch if branch is None else branch, reason)
+
+    def _close(self, here: str | None, reason: str) -> Closed | None:
+        now = self._now()
+        closed = close(self._store, here, succeeded=self._succeeded, now=now, reason=reason)
+        for signal in Signals(self._store, self._workspace.clock, branch=self.branch).clear_run(
+            here
+        ):
+            logger.info("signal %s removed: its run is over", signal.label)
+        return closed
+
+    def close_ended(self) -> list[Closed]:
+        """Close the runs that are over: whose branches are merged or deleted, or that are too old."""
+        closed = []
+        current = self.branch
+        for run in self.open():
+            reason = self._end_of(run, current)
+            found = self._close(run.branch, reason) if reason else None
+            if found is not None:
+                closed.append(found)
+                logger.info(
+                    "closed the run on %s, which is %s: %d signs, %d candidates for rules",
+                    run.branch or "no branch",
+                    reason,
+                    found.signs,
+                    len(found.candidates),
+                )
+        return closed
+
+    def _end_of(self, run: Run, current: str | None) -> str:
+        """How a run ended, or "" where it has not."""
+        main = default_branch(self._root)
+        if run.branch is not None and run.branch != current:
+            ended = end_of(self._root, run.branch, run.start)
+            if ended and run.branch != main:
+                return ended
+        if run.branch is not None and main and run.branch != main:
+            return ""
+        if run.branch is not None and has_taken_in(self._root, run.branch, run.start):
+            return MERGED_INTO
+        begun = moment(str(run.start.get("at")))
+        most = self._workspace.config.signs.max_age
+        return OLD if begun and (self._now() - begun).total_seconds() > most else ""
+
+    def _now(self) -> datetime:
+        return self._workspace.clock.now()
+
+    def _succeeded(self, task: str) -> bool:
+        return task_record.load(self._store, task).status == "success"
+
+
+# --- What a project has one of ------------------------------------------------------------------------
+
+
+def human_reviews(workspace: Workspace, *, strict: bool = False) -> HumanReviews:
+    """The requests of a project.
+
+    Args:
+        workspace: the project.
+        strict: for answers: one that cannot be kept is none.
+    """
+    store = workspace.strict_store if strict else workspace.store
+    timeout = timedelta(seconds=workspace.config.review.timeout)
+    return HumanReviews(store, workspace.clock, timeout)
+
 
 NO_CHECK = (
     "nothing can tell when the task is done: no command of the project was found for it. Name at least "
@@ -187,128 +318,6 @@ def _tell_of_rule(workspace: Workspace, one: RestoredRule) -> None:
     notifier(workspace).notify("human_review", restored_text(one), id=one.id, answer="loki status")
 
 
-def performer(
-    workspace: Workspace, spec: TaskSpec, execution: int, cancelled: threading.Event
-) -> Performer:
-    """What performs the loop's effects in a project.
-
-    Args:
-        workspace: the project.
-        spec: the task.
-        execution: which execution of the task it is, 1 or more.
-        cancelled: ends whatever runs when set.
-    """
-    from loki.action.changes.project_copies import ContinuingExecutor
-    from loki.action.checks.check_runner import CheckRunner, search_environment
-    from loki.action.checks.feature_evidence import FeatureEvidence
-    from loki.action.checks.judge import Judge
-    from loki.action.checks.judging.touched_tests import JudgingWatch
-    from loki.action.checks.regression import RegressionCheck
-    from loki.action.checks.task_changes import TaskChanges
-    from loki.action.loop.briefing import Limits
-    from loki.action.loop.conversation_context import Conversation
-    from loki.action.loop.drift_detector import DriftDetector, Settings
-    from loki.action.loop.performer import Performer
-    from loki.action.loop.recorder import Recorder
-    from loki.decision.drift import drift
-    from loki.execution.task_session import Runs, heard, reviewing
-    from loki.memory import task_record
-    from loki.people.approval import Approvals
-    from loki.people.human_review_store import HumanReviews
-    from loki.people.signals import Signals
-
-    root, patterns, config = workspace.root, workspace.patterns, workspace.config
-    store, clock, loop = workspace.store, workspace.clock, workspace.config.loop
-    record = task_record.load(store, spec.id)
-    guard(workspace).rules.tasks.add(spec.id)
-    guard(workspace).sandbox_wall(
-        network=config.sandbox.network
-    )  # refused before anything is begun
-    executor = ContinuingExecutor(
-        root,
-        workspace.journal(spec.id),
-        patterns,
-        config.execute.allow_commands,
-        loop.command_timeout,
-        Approvals(store, spec.id),
-        cancelled,
-        workspace.folder,
-        store,
-        spec.id,
-        goes_on=record.execution == execution,
-        is_copy=workspace.is_copy,
-    )
-    work = TaskChanges(executor)
-    recorder = Recorder(
-        spec,
-        store,
-        Runs(workspace).signs(workspace.position()[0]),
-        clock,
-        execution,
-        workspace.position,
-        patterns=patterns,
-        changes=executor.changes,
-        digest=work.digest,
-        diff=work.diff,
-        source=lambda: workspace.listener.source_of(spec.id, spec.run),
-        answers=lambda: heard(workspace, spec.id),
-    )
-    recorder.ended = lambda outcome, letter: workspace.listener.ended(
-        spec, outcome, letter, recorder.agent
-    )
-    checks = CheckRunner(
-        root,
-        patterns,
-        cancelled,
-        loop.check_parallelism,
-        loop.test_reports,
-        {
-            **passed_environment(os.environ, loop.pass_environment),
-            **(search_environment(root) if workspace.is_copy else {}),
-        },
-        executor.changed_files,
-    )
-    judge = Judge(
-        spec, root, patterns, Approvals(store, spec.id), work.digest, work.diff, cancelled=cancelled
-    )
-    judge.evidence = FeatureEvidence(spec.id, work, checks, store, execution)
-    regressions = RegressionCheck(
-        spec.id,
-        spec.checks,
-        work,
-        checks,
-        store,
-        clock,
-        workspace.gates.regression_detection,
-        lambda tree: _test_command(workspace, tree),
-    )
-    signals = Signals(store, clock, branch=workspace.position()[0])
-    return Performer(
-        spec,
-        executor,
-        recorder,
-        checks,
-        judge,
-        regressions,
-        patterns,
-        clock,
-        workspace.gates,
-        cancelled,
-        Limits(**config.briefing.model_dump()),
-        signals,
-        DriftDetector(
-            spec,
-            signals,
-            judge,
-            Settings(**config.drift.model_dump()),
-            HumanReviews(store, clock),
-        ),
-        Conversation(recorder, signals, drift.Limits(**config.context.model_dump())),
-        reviewing=reviewing(workspace, spec, executor),
-        judging=JudgingWatch(spec.checks, spec.id, work, store, config.review.changed_tests),
-    )
-
-
 def review(workspace: Workspace) -> Review:
     """What loki would like to learn in a project."""
     from loki.memory.dead_letter_log import DeadLetterLog
@@ -335,7 +344,7 @@ def commands(workspace: Workspace) -> Mapping[str, Command]:
     return workspace.once(detector)(Tree.scan(workspace.root))
 
 
-def _test_command(workspace: Workspace, tree: Tree) -> tuple[str, ...] | None:
+def test_command(workspace: Workspace, tree: Tree) -> tuple[str, ...] | None:
     """The project's own test command, where it can run."""
     from loki.action.processes.command_line import why_not_runnable
 

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loki.action.checks.check import EVIDENCE, Check
 from loki.action.loop.agent_call import AnyAgent
-from loki.action.loop.loop_driver import ENDED, resumption_status
+from loki.action.loop.loop_driver import resumption_status
 from loki.action.loop.loop_events import Wait, Waited
 from loki.action.loop.recorder import forget_refused
+from loki.action.loop.resumption import ENDED
 from loki.action.pipelines import pipeline_record
 from loki.action.pipelines.pipeline_machine import step
 from loki.action.pipelines.pipeline_record import output_document
@@ -45,9 +46,9 @@ from loki.base.markup import code, inline
 from loki.base.time import isoformat
 from loki.decision.budget import Budget
 from loki.execution import assembly
-from loki.execution.assembly import performer as performer_of
 from loki.execution.resolve import named_agent
 from loki.execution.task_session import Task
+from loki.execution.task_session import performer as performer_of
 from loki.memory import task_record
 from loki.memory.task_record import Intervention, Outcome, TaskRecord, words_of
 from loki.people.request import stage_page

@@ -1,39 +1,63 @@
-"""A task under work: the library's face of the closed loop."""
+"""A task under work: the library's face of the closed loop. Much to load: it knows how work is done."""
 
 from __future__ import annotations
 
-import logging
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import datetime, timedelta
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from loki.action.agent_protocol import LLM, Reviewer
-from loki.action.changes.git import MERGED_INTO, OLD, default_branch, end_of, has_taken_in, start_of
+from loki.action.changes.project_copies import ContinuingExecutor
+from loki.action.checks.check_runner import CheckRunner, search_environment
+from loki.action.checks.feature_evidence import FeatureEvidence
+from loki.action.checks.judge import Judge
+from loki.action.checks.judging.touched_tests import JudgingWatch
+from loki.action.checks.regression import RegressionCheck
+from loki.action.checks.task_changes import TaskChanges
+from loki.action.loop import loop_driver
 from loki.action.loop.agent_call import AnyAgent, as_event, breaker_of, is_resilient, record_of
+from loki.action.loop.briefing import Limits
+from loki.action.loop.conversation_context import Conversation
+from loki.action.loop.drift_detector import DriftDetector, Settings
+from loki.action.loop.human_review_check import HumanReviewCheck
 from loki.action.loop.loop_driver import Session, resumption_status
 from loki.action.loop.loop_events import Answered, Ask, Edited, Event, Interrupted
 from loki.action.loop.loop_state import LoopSettings, State
+from loki.action.loop.performer import Performer
+from loki.action.loop.recorder import Recorder
 from loki.action.task import TaskSpec
 from loki.base.error import UsageError
+from loki.base.markup import html_card
 from loki.base.path_exists import path_exists
-from loki.base.secret import mask_output, mask_secrets
-from loki.base.time import Duration, isoformat, moment
+from loki.base.secret import mask_output, mask_secrets, passed_environment
+from loki.base.time import Duration
 from loki.decision.backoff import Backoff
-from loki.execution.assembly import NO_CHECK, guard, notifier, performer, spending, task_spec
+from loki.decision.drift import drift
+from loki.execution import resolve
+from loki.execution.assembly import (
+    NO_CHECK,
+    Runs,
+    guard,
+    human_reviews,
+    notifier,
+    spending,
+    task_spec,
+    test_command,
+)
 from loki.execution.resilience import breakers as breakers_of
 from loki.execution.stop_request import Word, begins, listening
 from loki.memory import task_record
 from loki.memory.reflection import Reflection, as_reflection
-from loki.memory.sign import Run, SignRules, Signs
 from loki.memory.task_record import MAX_CONTEXT, Intervention, Outcome
 from loki.people.approval import Approvals
 from loki.people.human_review import HUMAN_REVIEW, Rules, notice
 from loki.people.human_review_store import HumanReviews
+from loki.people.signals import Signals
 from loki.recognition.failure import Failure, recognize
 
 if TYPE_CHECKING:
@@ -42,155 +66,14 @@ if TYPE_CHECKING:
     from loki.action.changes.change import Change
     from loki.action.changes.executor import Executor
     from loki.action.checks.check import Check
-    from loki.action.loop.human_review_check import HumanReviewCheck
-    from loki.action.loop.performer import Performer
-    from loki.memory.run_close import Closed
     from loki.workspace import Workspace
 
 
-# --- The runs of a workspace, joined with git: signs while one is open, and how it ends ---------------
-
-logger = logging.getLogger("loki")
-
-
-class Runs:
-    """All work on one git branch until it is closed, for each branch of a project.
-
-    A run is open from its first failure on. It ends by `close`, or because its branch is merged or
-    deleted; on the default branch, and where there is none, because another branch was merged into it, or
-    by age. The next one on the same branch begins without signs.
-
-    Args:
-        workspace: the project.
-
-    Example:
-        >>> import tempfile
-        >>> from loki import Workspace
-        >>> runs = Workspace(tempfile.mkdtemp()).runs()
-        >>> for approach in ("added a default", "caught the error"):
-        ...     seen = runs.signs().observe("FAILED t.py::test_a - KeyError: 'next'", approach)
-        >>> closed = runs.close()
-        >>> closed.signs, len(closed.candidates), runs.open()
-        (1, 1, [])
-    """
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self._store = workspace.store
-        self._root = str(workspace.project)
-
-    @property
-    def branch(self) -> str | None:
-        """The branch that is checked out; None outside git and where the head is detached."""
-        return self._workspace.position()[0]
-
-    def signs(self, branch: str | None = None, **rules: Any) -> Signs:
-        """The signs of a run; see `loki.Workspace.signs`."""
-        here = self.branch if branch is None else branch
-        if self._workspace.is_configured:
-            configured = self._workspace.config.signs.model_dump(exclude={"max_age"})
-            rules = {**configured, **rules}
-        known = SignRules(**rules)
-        return Signs(
-            self._store,
-            here,
-            known,
-            is_open=lambda task: not self._succeeded(task),
-            start=lambda: {**start_of(self._root, here), "at": isoformat(self._now())},
-        )
-
-    def open(self) -> list[Run]:
-        """The runs that have seen a failure and are not closed."""
-        from loki.memory.run_close import open_runs
-
-        return open_runs(self._store)
-
-    def close(self, branch: str | None = None, *, reason: str = "closed") -> Closed | None:
-        """Close a run: its signs become candidates for lasting rules where a task did not succeed.
-
-        Args:
-            branch: whose run; the current branch's by default.
-            reason: closed, merged or deleted.
-
-        Returns:
-            What was closed; None where no failure was seen in it.
-        """
-        return self._close(self.branch if branch is None else branch, reason)
-
-    def _close(self, here: str | None, reason: str) -> Closed | None:
-        from loki.memory.run_close import close
-        from loki.people.signals import Signals
-
-        now = self._now()
-        closed = close(self._store, here, succeeded=self._succeeded, now=now, reason=reason)
-        for signal in Signals(self._store, self._workspace.clock, branch=self.branch).clear_run(
-            here
-        ):
-            logger.info("signal %s removed: its run is over", signal.label)
-        return closed
-
-    def close_ended(self) -> list[Closed]:
-        """Close the runs that are over: whose branches are merged or deleted, or that are too old."""
-        closed = []
-        current = self.branch
-        for run in self.open():
-            reason = self._end_of(run, current)
-            found = self._close(run.branch, reason) if reason else None
-            if found is not None:
-                closed.append(found)
-                logger.info(
-                    "closed the run on %s, which is %s: %d signs, %d candidates for rules",
-                    run.branch or "no branch",
-                    reason,
-                    found.signs,
-                    len(found.candidates),
-                )
-        return closed
-
-    def _end_of(self, run: Run, current: str | None) -> str:
-        """How a run ended, or "" where it has not."""
-        main = default_branch(self._root)
-        if run.branch is not None and run.branch != current:
-            ended = end_of(self._root, run.branch, run.start)
-            if ended and run.branch != main:
-                return ended
-        if run.branch is not None and main and run.branch != main:
-            return ""
-        if run.branch is not None and has_taken_in(self._root, run.branch, run.start):
-            return MERGED_INTO
-        begun = moment(str(run.start.get("at")))
-        most = self._workspace.config.signs.max_age
-        return OLD if begun and (self._now() - begun).total_seconds() > most else ""
-
-    def _now(self) -> datetime:
-        return self._workspace.clock.now()
-
-    def _succeeded(self, task: str) -> bool:
-        return task_record.load(self._store, task).status == "success"
-
-
-# --- A task under work: the library's face of the closed loop -----------------------------------------
-
-# ------------------------------------------------------------------------------------------------------
-# What people are asked about a task before its loop goes on, and what they answered in its life.
-
-
-def human_reviews(workspace: Workspace, *, strict: bool = False) -> HumanReviews:
-    """The requests of a project.
-
-    Args:
-        workspace: the project.
-        strict: for answers: one that cannot be kept is none.
-    """
-    store = workspace.strict_store if strict else workspace.store
-    timeout = timedelta(seconds=workspace.config.review.timeout)
-    return HumanReviews(store, workspace.clock, timeout)
+# --- What people are asked about a task, and what they answered ---------------------------------------
 
 
 def reviewing(workspace: Workspace, spec: TaskSpec, executor: Executor) -> HumanReviewCheck:
     """What asks a person about a task before the loop goes on."""
-    from loki.action.loop.human_review_check import HumanReviewCheck
-
     own = {"timeout", "changed_tests", "feature"}
     rules = Rules(**workspace.config.review.model_dump(exclude=own))
     return HumanReviewCheck(
@@ -250,7 +133,112 @@ def heard(workspace: Workspace, task_id: str) -> list[str]:
     return found[::-1]
 
 
-# --- A task under work: the library's face of the closed loop -----------------------------------------
+# --- What performs the loop's effects -----------------------------------------------------------------
+
+
+def performer(
+    workspace: Workspace, spec: TaskSpec, execution: int, cancelled: threading.Event
+) -> Performer:
+    """What performs the loop's effects in a project.
+
+    Args:
+        workspace: the project.
+        spec: the task.
+        execution: which execution of the task it is, 1 or more.
+        cancelled: ends whatever runs when set.
+    """
+    root, patterns, config = workspace.root, workspace.patterns, workspace.config
+    store, clock, loop = workspace.store, workspace.clock, workspace.config.loop
+    record = task_record.load(store, spec.id)
+    guard(workspace).rules.tasks.add(spec.id)
+    # Refused before anything is begun.
+    guard(workspace).sandbox_wall(network=config.sandbox.network)
+    executor = ContinuingExecutor(
+        root,
+        workspace.journal(spec.id),
+        patterns,
+        config.execute.allow_commands,
+        loop.command_timeout,
+        Approvals(store, spec.id),
+        cancelled,
+        workspace.folder,
+        store,
+        spec.id,
+        goes_on=record.execution == execution,
+        is_copy=workspace.is_copy,
+    )
+    work = TaskChanges(executor)
+    recorder = Recorder(
+        spec,
+        store,
+        Runs(workspace).signs(workspace.position()[0]),
+        clock,
+        execution,
+        workspace.position,
+        patterns=patterns,
+        changes=executor.changes,
+        digest=work.digest,
+        diff=work.diff,
+        source=lambda: workspace.listener.source_of(spec.id, spec.run),
+        answers=lambda: heard(workspace, spec.id),
+    )
+    recorder.ended = lambda outcome, letter: workspace.listener.ended(
+        spec, outcome, letter, recorder.agent
+    )
+    checks = CheckRunner(
+        root,
+        patterns,
+        cancelled,
+        loop.check_parallelism,
+        loop.test_reports,
+        {
+            **passed_environment(os.environ, loop.pass_environment),
+            **(search_environment(root) if workspace.is_copy else {}),
+        },
+        executor.changed_files,
+    )
+    judge = Judge(
+        spec, root, patterns, Approvals(store, spec.id), work.digest, work.diff, cancelled=cancelled
+    )
+    judge.evidence = FeatureEvidence(spec.id, work, checks, store, execution)
+    regressions = RegressionCheck(
+        spec.id,
+        spec.checks,
+        work,
+        checks,
+        store,
+        clock,
+        workspace.gates.regression_detection,
+        lambda tree: test_command(workspace, tree),
+    )
+    signals = Signals(store, clock, branch=workspace.position()[0])
+    return Performer(
+        spec,
+        executor,
+        recorder,
+        checks,
+        judge,
+        regressions,
+        patterns,
+        clock,
+        workspace.gates,
+        cancelled,
+        Limits(**config.briefing.model_dump()),
+        signals,
+        DriftDetector(
+            spec,
+            signals,
+            judge,
+            Settings(**config.drift.model_dump()),
+            HumanReviews(store, clock),
+        ),
+        Conversation(recorder, signals, drift.Limits(**config.context.model_dump())),
+        reviewing=reviewing(workspace, spec, executor),
+        judging=JudgingWatch(spec.checks, spec.id, work, store, config.review.changed_tests),
+    )
+
+
+# --- A task under work --------------------------------------------------------------------------------
 
 AgentLike: TypeAlias = AnyAgent | LLM | str | Sequence[AnyAgent | LLM | str]
 """What stands for an agent."""
@@ -290,8 +278,6 @@ class Task:
         self._stack = ExitStack()
 
     def _repr_html_(self) -> str:
-        from loki.base.markup import html_card
-
         spec, outcome = self.spec, self.outcome
         facts = [
             ("id", spec.id),
@@ -305,10 +291,6 @@ class Task:
 
     def __enter__(self) -> Task:
         """Take the project for this run, mend what a crash left, and go on where it stood."""
-        from loki.action.loop import (
-            loop_driver,  # how work is done is much to load for who only submits it
-        )
-
         if not self.has_project:
             self._stack.enter_context(self.workspace.exclusive())
         try:
@@ -321,7 +303,7 @@ class Task:
         self._stack.callback(guard(self.workspace).rules.tasks.discard, self.spec.id)
         self._performer = performer
         self._stack.callback(performer.copies.close)
-        self._session = loop_driver.Session(state, performer, self.workspace.clock)
+        self._session = Session(state, performer, self.workspace.clock)
         self._stack.enter_context(listening(self.workspace.folder, self._heard, self.spec.id))
         return self
 
@@ -349,17 +331,13 @@ class Task:
                 for `loki.Workspace.agent`, like ``anthropic:claude-opus-4-5``; or several of them:
                 the next one is asked where the one before cannot be.
         """
-        from loki.action.loop import loop_driver
-
-        worker = _agent(self, agent)
+        worker = resolve.agent(self.workspace, agent)
         self.outcome = loop_driver.drive(self._guarded(worker), worker)
         return self.outcome
 
     async def arun(self, agent: AgentLike) -> Outcome:
         """The same without blocking the event loop; cancelling it interrupts the run."""
-        from loki.action.loop import loop_driver
-
-        worker = _agent(self, agent)
+        worker = resolve.agent(self.workspace, agent)
         self.outcome = await loop_driver.adrive(self._guarded(worker), worker)
         return self.outcome
 
@@ -585,12 +563,6 @@ class OpenAttempt:
         self._task._open = None
         self._keep_note()
         return self.pending if isinstance(self.pending, Outcome) else None
-
-
-def _agent(task: Task, agent: AgentLike) -> AnyAgent:
-    from loki.execution import resolve
-
-    return resolve.agent(task.workspace, agent)
 
 
 class TaskOptions(TypedDict, total=False):

@@ -1,8 +1,9 @@
 """Performs what the loop asks for: the thin, impure half of the closed loop.
 
-Pure: records in, standing out. What stays through an intervention: numbering, history, signs, files,
-and the tests that were seen failing. What begins anew: the retry budget, and which strategies count
-as tried, because a person's help changes what they start from.
+`resumption_status` says where a task stands: records in, standing out. What stays through an
+intervention: numbering, history, signs, files, and the tests that were seen failing. What begins anew:
+the retry budget, and which strategies count as tried, because a person's help changes what they start
+from.
 
 `Session` joins the pure machine with a `Performer` up to the next question for the agent; `drive`
 and `adrive` put the questions to an agent. Neither driver calls the other. A question comes only
@@ -53,7 +54,7 @@ from loki.action.loop.loop_state import (
     usage,
 )
 from loki.action.loop.performer import Performer
-from loki.base.error import UsageError
+from loki.action.loop.resumption import ENDED, awaits_approval
 from loki.base.time import Clock
 from loki.decision.loop_policy import FailureHistory, PastFailure, is_retryable
 from loki.memory.attempt import Attempt
@@ -64,13 +65,7 @@ if TYPE_CHECKING:
     from loki.decision.breakers import SharedBreaker, SharedPermit
 
 
-# --- Where a task stands before it is worked on, and how it goes on after a person stepped in ---------
-
-ENDED = ("success", "failed", "escalated", "unverified")
-"""Statuses after which the same task begins anew, unless a person resumes it."""
-
-DONE = ("success", "unverified")
-"""Statuses after which nothing is left to resume."""
+# --- Where a task stands before it is worked on -------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,69 +193,9 @@ def _measured(attempts: Sequence[Attempt]) -> list[int]:
     return [count for count in found if count is not None]
 
 
-def awaits_approval(record: TaskRecord) -> bool:
-    """Whether nothing but a person's approval is missing."""
-    return record.trigger == "approval"
-
-
-def is_help(record: TaskRecord, context: str) -> bool:
-    """Whether to resume a task is to step in: a person answers it, or has something to say.
-
-    What was only interrupted or paused goes on as it stood.
-    """
-    return bool(context) or record.status in ENDED
-
-
-def is_open(record: TaskRecord) -> bool:
-    """Whether there is something of a task to go on with, or to be undone; a stage is its pipeline's."""
-    is_over = record.run or record.trigger == "aborted" or record.status in DONE
-    return bool(record) and not is_over
-
-
-def must_be_resumable(record: TaskRecord) -> None:
-    """Refuse what cannot be resumed.
-
-    Raises:
-        UsageError: nothing is left to do on the task; says what it is and what to do.
-    """
-    status, name = record.status, record.id
-    if run := record.run:
-        raise UsageError(
-            f"task {name} is a stage of the run {run}: `loki pipeline resume {run}` goes on with it, "
-            f"`loki cancel {run}` gives it up"
-        )
-    if status not in DONE:
-        return
-    raise UsageError(
-        f"task {name} has ended: {status}, and nothing is left to resume. `loki show {name}` tells "
-        "how; `loki run` with the same task begins it anew"
-    )
-
-
-def aborted(record: TaskRecord, at: str, why: str = "") -> TaskRecord:
-    """A task's record after a person aborted it; its changes have been undone.
-
-    Args:
-        record: its record.
-        at: when, ISO 8601 UTC.
-        why: what they said, "" for nothing.
-    """
-    outcome = replace(
-        record.outcome or Outcome(record.id, "", 0),
-        status="failed",
-        reason=f"aborted by a person, and its changes undone{f': {why}' if why else ''}",
-        trigger="aborted",
-        files=(),
-    )
-    now = Intervention(at, "abort", why, record.execution, 0, record.status)
-    told = (*record.interventions, now)
-    return replace(record, outcome=outcome, interventions=told, updated_at=at)
-
-
-# --- Performs what the loop asks for: the thin, impure half of the closed loop ------------------------
+# --- One execution of a task --------------------------------------------------------------------------
 
 _T = TypeVar("_T")
-
 
 _LATE = object()
 

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from loki.action.agent_protocol import Proposal
 from loki.action.changes.change import Merge, Merged
-from loki.action.checks.check import Report
-from loki.action.checks.results_comparison import Comparison
-from loki.action.gates.gate import Validation
-from loki.decision.drift.drift import Drift
-from loki.memory.attempt import Attempt
-from loki.memory.reflection import Reflection
-from loki.memory.task_record import Outcome
-from loki.recognition.failure import Failure
+
+if TYPE_CHECKING:
+    from loki.action.agent_protocol import Proposal
+    from loki.action.checks.check import Report
+    from loki.action.checks.results_comparison import Comparison
+    from loki.action.gates.gate import Validation
+    from loki.decision.drift.drift import Drift
+    from loki.memory.attempt import Attempt
+    from loki.memory.reflection import Reflection
+    from loki.memory.task_record import Outcome
+    from loki.recognition.failure import Failure
 
 # --- Events -------------------------------------------------------------------------------------------
 

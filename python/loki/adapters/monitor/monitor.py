@@ -56,9 +56,9 @@ from loki.decision.monitor.tool_result import (
     short,
     unframed,
 )
+from loki.execution.assembly import Runs
 from loki.execution.resilience import breakers as breakers_of
 from loki.execution.resilience import ways
-from loki.execution.task_session import Runs
 from loki.memory.sign import Sighting, Signs
 from loki.memory.store import Masked, Store
 from loki.memory.tool_failure import ToolFailure, ToolFailures, bounded

@@ -9,9 +9,10 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from loki.action.loop.resumption import is_open
 from loki.base.error import LokiError, UsageError
 from loki.base.time import isoformat
-from loki.execution.task_session import human_reviews
+from loki.execution.assembly import human_reviews
 from loki.jobs.inbox.request_kind import Kind, ProjectSnapshot, Result, Said
 from loki.jobs.queue.queue import queue_of
 from loki.people.approval import Approvals
@@ -320,7 +321,6 @@ def give_up(workspace: Workspace, task_id: str, why: str = "") -> None:
     Raises:
         UsageError: files changed since; nothing was done.
     """
-    from loki.action.loop.loop_driver import is_open
     from loki.jobs.work.task_interventions import abort  # which asks this room in turn
     from loki.memory import task_record
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from loki.action.loop.loop_driver import DONE
+from loki.action.loop.resumption import DONE
 from loki.base.error import StoreError, UsageError
 from loki.execution.assembly import review as review_of
 from loki.execution.resilience import breakers as breakers_of

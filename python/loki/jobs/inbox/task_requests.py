@@ -19,19 +19,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loki.action.loop.loop_driver import DONE
+from loki.action.loop.resumption import DONE
 from loki.action.pipelines import pipeline_record
 from loki.action.pipelines.pipeline_state import OVER, WAITING_FOR_A_PERSON
 from loki.action.processes.command_guard import ASIDE, LOG, RestoredRule, State, put, restored_text
 from loki.base import codec, locks, path_containment
 from loki.base.error import UsageError
 from loki.base.time import isoformat
-from loki.execution.assembly import guard, notifier
-from loki.execution.task_session import human_reviews
+from loki.execution.assembly import guard, human_reviews, notifier
 from loki.jobs.inbox import human_review_answers, queue_requests
 from loki.jobs.inbox.request_kind import Kind, ProjectSnapshot, Result, Said
 from loki.jobs.queue.queue import queue_of
-from loki.jobs.work.task_interventions import approve, give_up
 from loki.memory import task_record
 from loki.memory.attempt import DRIFT
 from loki.memory.task_record import TaskRecord
@@ -251,6 +249,8 @@ def _command(task: str, record: TaskRecord, name: str) -> Request:
 
 
 def _yes(workspace: Workspace, one: Request, said: Said) -> Result:
+    from loki.jobs.work.task_interventions import approve  # how work is done is much to load
+
     approve(workspace, one.task_id, one.target, by=said.by, note=said.note)
     return Result(f"approved: {one.target}", goes_on=True, frees=True)
 
@@ -258,6 +258,8 @@ def _yes(workspace: Workspace, one: Request, said: Said) -> Result:
 def _no(workspace: Workspace, one: Request, said: Said) -> Result:
     if said.abort:
         return give_up_escalation(workspace, one, said)
+    from loki.jobs.work.task_interventions import approve
+
     approve(workspace, one.task_id, one.target, approved=False, by=said.by, note=said.note)
     return Result(f"rejected: {one.target}", goes_on=True, frees=True)
 
@@ -483,6 +485,7 @@ def _give_up(workspace: Workspace, one: Request, said: Said) -> Result:
 
 
 def _give_run_up(workspace: Workspace, run: str, said: Said) -> None:
+    from loki.jobs.work.task_interventions import give_up
 
     if conflicts := give_up(workspace, run, said.by, said.note).conflicts:
         listing = "; ".join(f"{one.path}: {one.reason}" for one in conflicts)

@@ -14,10 +14,10 @@ from loki.action.loop.agent_call import breaker_of, is_resilient
 from loki.base.error import AgentError, UsageError
 from loki.execution import assembly, resolve
 from loki.execution.assembly import default_checks
-from loki.execution.assembly import performer as performer_of
 from loki.execution.resilience import breakers as breakers_of
 from loki.execution.resolve import named_agent
 from loki.execution.task_session import Task, new_task
+from loki.execution.task_session import performer as performer_of
 from loki.jobs.recurring.recurring_run import (
     RunPostponed,
     RunRecord,

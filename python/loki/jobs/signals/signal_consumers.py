@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loki.action.changes.git import DELETED, MERGED, default_branch, end_of, git, run_git, start_of
 from loki.action.checks.check import Check, CheckResult
-from loki.action.checks.check_runner import CheckRunner
 from loki.action.pipelines import pipeline_record
 from loki.action.pipelines.pipeline_state import Phase
 from loki.action.processes.command_line import why_not_runnable
@@ -336,6 +335,8 @@ def own_tests(dispatch: Dispatch) -> Check | str:
 
 def run_check(dispatch: Dispatch, check: Check) -> CheckResult:
     """Run a check in the project, as the loop does."""
+    from loki.action.checks.check_runner import CheckRunner  # much to load for who only looks
+
     loop = dispatch.workspace.config.loop
     runner = CheckRunner(
         dispatch.workspace.root,

@@ -23,8 +23,8 @@ from loki.action.changes.scratch_copy import remove_folder, scratch_folder, upda
 from loki.action.changes.tree import Tree
 from loki.action.checks.task_changes import link_dependency_folders
 from loki.base.log import log_event
-from loki.execution.assembly import performer as performer_of
 from loki.execution.stop_request import is_cancelled
+from loki.execution.task_session import performer as performer_of
 from loki.jobs.task_listener import attach
 from loki.memory import task_record
 from loki.memory.task_record import Outcome

@@ -6,22 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from loki.action.loop.loop_driver import awaits_approval
+from loki.action.loop.resumption import awaits_approval
 from loki.base.error import UsageError
 from loki.base.time import argument_seconds
 from loki.execution import assembly, resolve
-from loki.execution.assembly import default_checks
-from loki.execution.task_session import AgentLike, Task, human_reviews, new_task
+from loki.execution.assembly import default_checks, human_reviews
 from loki.jobs.queue.queue import must_be_whole
 from loki.jobs.queue.queue_lists import EDITED
 from loki.jobs.queue.queued_task import QueuedTask
-from loki.jobs.work.task_interventions import resume
 from loki.memory import task_record
 from loki.memory.task_record import Outcome, TaskRecord
 
 if TYPE_CHECKING:
     from loki.action.agent_protocol import Reviewer
     from loki.action.checks.check import Check
+    from loki.execution.task_session import AgentLike, Task
     from loki.workspace import Workspace
 
 
@@ -69,6 +68,8 @@ def task_of(workspace: Workspace, queued: QueuedTask, *, asks: bool = False) -> 
     record = task_record.load(workspace.store, queued.id)
     if _goes_on(workspace, record, queued.id):
         return _gone_on_with(workspace, queued, record, reviewer)
+    from loki.execution.task_session import new_task  # how work is done is much to load
+
     return new_task(workspace, **_said(workspace, queued, reviewer, asks=asks))
 
 
@@ -119,6 +120,8 @@ def _gone_on_with(
     reviewer: Reviewer | None,
 ) -> Task:
     """A task where it stopped; what a person has changed of it since is as it is in the queue."""
+    from loki.jobs.work.task_interventions import resume
+
     is_edited = str(queued.raw.get(EDITED) or "") > record.updated_at
     if not is_edited:
         return resume(workspace, queued.id, reviewer=reviewer)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from loki.action.changes.journal import UndoResult
 from loki.action.changes.project_copies import forget
-from loki.action.loop import loop_driver, recorder
+from loki.action.loop import recorder, resumption
 from loki.action.loop.recorder import forget_refused
 from loki.action.pipelines import pipeline_record
 from loki.action.pipelines.pipeline_state import OVER
@@ -300,7 +300,7 @@ def resume(
     from loki.execution.assembly import resolved
 
     record = record_of(workspace, task)
-    loop_driver.must_be_resumable(record)
+    resumption.must_be_resumable(record)
     spec = recorder.spec_of(record, None if checks is None else ())
     spec = replace(
         spec,
@@ -311,7 +311,7 @@ def resume(
     )
     words = intervention_text(with_commands(workspace, record, context))
     human_review_answers.resumed(workspace, record.id, words, user())
-    if not loop_driver.is_help(record, words):
+    if not resumption.is_help(record, words):
         return Task(workspace, spec, reviewer=reviewer)
     help_ = Intervention(isoformat(workspace.clock.now()), context=words)
     return Task(workspace, spec, help_, reviewer=reviewer)
@@ -344,13 +344,13 @@ def _must_be_open(workspace: Workspace, task_id: str) -> bool:
         UsageError: there is no such task, or it has ended, also just now.
     """
     record = task_record.load(workspace.store, task_id)
-    if loop_driver.is_open(record):
+    if resumption.is_open(record):
         return True
     if human_review_answers.is_waiting_in_queue(workspace, task_id):
         return False
     if not record:
         raise UsageError(f"no task {task_id!r} here: `loki show` lists them, and `loki queue`")
-    loop_driver.must_be_resumable(record)
+    resumption.must_be_resumable(record)
     return True
 
 
@@ -364,10 +364,10 @@ def _undo(workspace: Workspace, record: TaskRecord, why: str, *, force: bool) ->
     if undone.conflicts and not force:
         return undone
     forget_refused(workspace.store, record.id)
-    after = loop_driver.aborted(record, isoformat(workspace.clock.now()), why)
+    after = resumption.aborted(record, isoformat(workspace.clock.now()), why)
     answer = answer_sentence(after.interventions[-1])
     Escalations(workspace.store, workspace.clock).answer_with(record.id, answer)
-    page = record.outcome.page if record.outcome and loop_driver.awaits_approval(record) else None
+    page = record.outcome.page if record.outcome and resumption.awaits_approval(record) else None
     if page and (text := workspace.store.get(page)):
         workspace.store.put(page, with_answer(text, answer))
     task_record.save(workspace.store, after)

@@ -8,7 +8,7 @@ from pathlib import Path
 from loki import Workspace
 from loki.action.checks.check import Check
 from loki.action.loop.loop_events import Ask, RunStrategy, Wait
-from loki.execution import assembly
+from loki.execution import task_session
 from loki.recognition.failure import Failure
 from loki.testing import ManualClock
 from support.project import RIGHT, make_project
@@ -18,7 +18,7 @@ def test_after_a_wait_the_project_is_looked_at_again(tmp_path: Path) -> None:
     project = make_project(tmp_path / "calc")
     workspace = Workspace(project, clock=ManualClock())
     spec = workspace.task("make add add", checks=[Check(("true",))]).spec
-    performer = assembly.performer(workspace, spec, 1, threading.Event())
+    performer = task_session.performer(workspace, spec, 1, threading.Event())
     failure = Failure.of("add does not add", path="calc.py", line=2)
     performer.perform(RunStrategy("analyze_then_fix", failure))
     performer.perform(Wait(300.0, "the circuit is open"))

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from loki.action.loop.loop_driver import aborted, is_help, must_be_resumable, resumption_status
+from loki.action.loop.loop_driver import resumption_status
+from loki.action.loop.resumption import aborted, is_help, must_be_resumable
 from loki.base import codec
 from loki.base.error import UsageError
 from loki.memory.attempt import Attempt

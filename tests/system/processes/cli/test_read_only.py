@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from loki import Workspace
 from loki.cli.app import READING, app
-from loki.execution.task_session import human_reviews
+from loki.execution.assembly import human_reviews
 from loki.jobs.queue.queue import queue_of
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.recurring.recurring_tasks import RecurringTasks

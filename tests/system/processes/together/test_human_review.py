@@ -14,7 +14,7 @@ import loki
 from loki.action.agent_protocol import Briefing, Proposal
 from loki.action.changes.change import Change
 from loki.base.error import UsageError
-from loki.execution.task_session import human_reviews
+from loki.execution.assembly import human_reviews
 from loki.jobs.inbox import human_review_answers
 from loki.jobs.inbox.inbox import requests
 from loki.jobs.queue.queue import queue_of

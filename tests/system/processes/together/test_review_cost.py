@@ -10,7 +10,7 @@ import pytest
 import loki
 from loki.action.agent_protocol import Briefing, Proposal
 from loki.action.changes.change import Change
-from loki.execution.task_session import human_reviews
+from loki.execution.assembly import human_reviews
 from loki.jobs.inbox import human_review_answers
 from loki.memory.call_log import Call, Calls
 from loki.memory.task_record import Outcome

@@ -19,7 +19,7 @@ import loki
 from loki.action.agent_protocol import Briefing, Proposal
 from loki.action.changes.change import Change
 from loki.cli.app import app
-from loki.execution.task_session import human_reviews
+from loki.execution.assembly import human_reviews
 from loki.jobs.dead_letters.dead_letters import DeadLetters
 from loki.jobs.inbox.inbox import requests
 from loki.jobs.queue.queue import queue_of

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import loki
 from loki.cli.app import app
 from loki.execution import task_session
-from loki.execution.task_session import human_reviews
+from loki.execution.assembly import human_reviews
 from loki.jobs.inbox import human_review_answers
 from loki.jobs.queue.queue import queue_of
 from loki.jobs.queue.queued_task import QueuedTask
