@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from loki.analysis.arrow import EPOCH
 from loki.base.time import isoformat, moment
 from loki.memory.attempt_metrics import NO_PATTERN, repeats
 
-# --- Hours, days, weeks or months: what a report's time axis is divided into --------------------------
+# --- What a time axis is divided into -----------------------------------------------------------------
 
 MOST = 60
 """Most divisions of a time axis; chosen, not measured: more bars than that cannot be told apart."""
@@ -99,13 +100,12 @@ def _floor(at: datetime, unit: str) -> datetime:
 
 
 def _next(start: datetime, unit: str) -> datetime:
-    steps = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
-    if unit in steps:
-        return start + steps[unit]
-    return _floor(start + timedelta(days=32 if unit == "month" else 366), unit)
+    # Months and years vary in length: from their begin, so many days lead into the next one.
+    hours = {"hour": 1, "day": 24, "week": 7 * 24, "month": 32 * 24, "year": 366 * 24}
+    return _floor(start + timedelta(hours=hours[unit]), unit)
 
 
-# --- What plots show, added up from tables: plain figures, by the definitions of `loki report` --------
+# --- What plots show, added up from tables ------------------------------------------------------------
 
 INFRASTRUCTURE = "infrastructure"
 """Result of an attempt that infrastructure failed, as in `loki.memory.attempt_metrics`."""
@@ -226,10 +226,8 @@ def recurring(failures: pa.Table, most: int) -> tuple[list[Recurring], int]:
     prints = texts(failures["fingerprint"])
     times = [(n, one) for one, n in _counted(prints.drop_null()).items() if n > 1]
     times.sort(key=lambda one: (-one[0], one[1]))
-    kept = failures.filter(
-        pc.is_in(prints, pa.array([one for _, one in times[:most]], pa.string()))
-    )
     rows: dict[str, list[dict[str, Any]]] = {one: [] for _, one in times[:most]}
+    kept = failures.filter(pc.is_in(prints, pa.array(list(rows), pa.string())))
     own = ("fingerprint", "message", "tests", "path", "task", "infrastructure", "timestamp")
     for row in kept.select(own).to_pylist():
         rows[row["fingerprint"]].append(row)
@@ -237,9 +235,8 @@ def recurring(failures: pa.Table, most: int) -> tuple[list[Recurring], int]:
     known = [at for at in moments if at is not None and at.year in YEARS]
     begin, end = min(known, default=EPOCH), max(known, default=EPOCH)
     step = max((end - begin) / DIVISIONS, timedelta(seconds=1))
-    return [_recurring(rows[one], begin, step) for _, one in times[:most]], max(
-        0, len(times) - most
-    )
+    shown = [_recurring(rows[one], begin, step) for _, one in times[:most]]
+    return shown, max(0, len(times) - most)
 
 
 def _recurring(rows: Sequence[Mapping[str, Any]], begin: datetime, step: timedelta) -> Recurring:
@@ -257,17 +254,12 @@ def _recurring(rows: Sequence[Mapping[str, Any]], begin: datetime, step: timedel
 
 
 def _hours(timestamps: Any) -> list[str]:
-    """The hour of each moment, as `loki.analysis.aggregates` has them; "" for none."""
-    names: dict[int | None, str] = {None: ""}
-    found = []
-    for milliseconds in pc.cast(timestamps, pa.int64()).to_pylist():
-        hour = None if milliseconds is None else milliseconds // _HOUR_MS
-        if hour not in names:
-            names[hour] = _hour(hour or 0)
-        found.append(names[hour])
-    return found
+    """The hour of each moment, as `axis` takes it; "" for none."""
+    moments = pc.cast(timestamps, pa.int64()).to_pylist()
+    return ["" if at is None else _hour(at // _HOUR_MS) for at in moments]
 
 
+@cache
 def _hour(number: int) -> str:
     try:
         return isoformat(EPOCH + timedelta(hours=number))[:13]
@@ -405,9 +397,8 @@ def costs(attempts: pa.Table) -> Costs:
     values = pc.cast(attempts["cost" if unit == "USD" else "tokens"], pa.float64())
     hours = _hours(attempts["timestamp"])
     hourly: dict[str, dict[str, float]] = {}
-    for result, hour, value in zip(
-        results(attempts).to_pylist(), hours, values.to_pylist(), strict=True
-    ):
+    ended = results(attempts).to_pylist()
+    for result, hour, value in zip(ended, hours, values.to_pylist(), strict=True):
         own = hourly.setdefault(result, {})
         own[hour] = own.get(hour, 0.0) + (value or 0.0)
     period = axis(set(hours))

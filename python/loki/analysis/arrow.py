@@ -15,8 +15,6 @@ from loki._core import JsonColumns
 from loki.analysis.column import TABLES
 from loki.base.time import moment
 
-# --- Arrow's tables by the columns that `loki.analysis.column` names, from rows or from arrays --------
-
 MILLISECONDS = pa.timestamp("ms", "UTC")
 
 TYPES: Mapping[str, pa.DataType] = {
@@ -28,9 +26,7 @@ TYPES: Mapping[str, pa.DataType] = {
     "truth": pa.bool_(),
     "list of text": pa.list_(pa.string()),
     "checks": pa.list_(
-        pa.struct(
-            [("name", pa.string()), ("passed", pa.bool_()), ("duration_ms", pa.int64())],
-        )
+        pa.struct([("name", pa.string()), ("passed", pa.bool_()), ("duration_ms", pa.int64())])
     ),
 }
 """Arrow's type by the type of a column."""
@@ -172,7 +168,7 @@ def _column(values: Any, type_: pa.DataType, size: int) -> Any:
     return values
 
 
-# --- Logs of JSON lines as Arrow's columns; what no column asks for is passed over --------------------
+# --- Logs of JSON lines as Arrow's columns ------------------------------------------------------------
 
 
 class JsonLines:

@@ -1,14 +1,11 @@
 """All attempts of a project as one raw table: quickly where the logs are whole, else carefully.
 
-Faster than a parser in Python by the figures of ``benchmarks/analysis.py``. What is read otherwise than
-by `loki.memory.attempt.read_attempts` is found here; `loki.analysis.attempt_log` reads it again.
-
-Many logs are read at once, column by column (`loki.analysis.attempt_log`). A log that is refused there,
-or that holds what would be read otherwise than by `loki.memory.attempt` — a torn line, a number where
-text belongs, an attempt that was written twice, a failure that another version recognized — is read
-record by record instead. Both ways give the same table; ``tests/py/analysis/test_attempt_log.py`` holds them
-against each other. Neither looks at what no table shows: a record that the history leaves out for that
-alone (``commands`` that are no list) is in the table.
+Many logs are read at once, column by column: faster than a parser in Python by the figures of
+``benchmarks/analysis.py``. A log that is refused there, or that holds what would be read otherwise than by
+`loki.memory.attempt` — a torn line, a number where text belongs, an attempt that was written twice, a
+failure that another version recognized — is read record by record instead. Both ways give the same table;
+``tests/py/analysis/test_attempt_log.py`` holds them against each other. Neither looks at what no table
+shows: a record that the history leaves out for that alone (``commands`` that are no list) is in the table.
 """
 
 from __future__ import annotations
@@ -22,84 +19,51 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from loki.analysis.arrow import JsonLines, fitting, whole
+from loki.analysis.arrow import TYPES, JsonLines, fitting, whole
 from loki.memory.attempt import REQUIRED, Attempt, log_name, read_attempts
 from loki.recognition.failure import RECOGNIZER_VERSION
 from loki.stores.file_store import FileStore
 
-# --- Logs of attempts column by column, and which rows of them are to be doubted ----------------------
+# --- Column by column, and which rows are to be doubted -----------------------------------------------
 
 _TEXT, _WHOLE, _NUMBER, _TRUTH = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 
-FRAME = pa.struct(
-    [("path", _TEXT), ("line", _WHOLE), ("function", _TEXT), ("in_project", _TRUTH)],
-)
-MATCH = pa.struct(
-    [
-        ("pattern", _TEXT),
-        ("kind", _TEXT),
-        ("confidence", _NUMBER),
-        ("band", _TEXT),
-        ("strategy", _TEXT),
-    ]
-)
+
+def _all(type_: pa.DataType, *names: str) -> list[tuple[str, pa.DataType]]:
+    """Fields of one type."""
+    return [(name, type_) for name in names]
+
+
+FRAME = pa.struct([*_all(_TEXT, "path", "function"), ("line", _WHOLE), ("in_project", _TRUTH)])
+MATCH = pa.struct([*_all(_TEXT, "pattern", "kind", "band", "strategy"), ("confidence", _NUMBER)])
 FAILURE = pa.struct(
     [
-        ("message", _TEXT),
-        ("tool", _TEXT),
-        ("language", _TEXT),
-        ("error_type", _TEXT),
-        ("error_code", _TEXT),
-        ("path", _TEXT),
-        ("line", _WHOLE),
-        ("column", _WHOLE),
-        ("extension", _TEXT),
+        *_all(_TEXT, "message", "tool", "language", "error_type", "error_code", "path"),
+        *_all(_TEXT, "extension", "normalized", "fingerprint", "signature"),
+        *_all(_WHOLE, "line", "column", "exit_code", "recognizer_version"),
         ("tests", pa.list_(_TEXT)),
         ("frames", pa.list_(FRAME)),
-        ("normalized", _TEXT),
-        ("fingerprint", _TEXT),
-        ("signature", _TEXT),
-        ("exit_code", _WHOLE),
-        ("recognizer_version", _WHOLE),
         ("matches", pa.list_(MATCH)),
     ]
 )
-CHECK = pa.struct([("name", _TEXT), ("passed", _TRUTH), ("duration_ms", _WHOLE)])
+CHECK = TYPES["checks"].value_type
+VALIDATION = pa.struct([*_all(_TRUTH, "passed", "skipped"), ("gates", pa.list_(_TEXT))])
 
 RAW = pa.schema(
     [
-        ("attempt", _WHOLE),
-        ("timestamp", _TEXT),
-        ("action", _TEXT),
-        ("result", _TEXT),
-        ("error", _TEXT),
-        ("pattern_matched", _TEXT),
-        ("strategy_used", _TEXT),
-        ("duration_ms", _WHOLE),
-        ("files_modified", pa.list_(_TEXT)),
-        ("execution", _WHOLE),
-        ("phase", _TEXT),
+        *_all(_WHOLE, "attempt", "execution", "recognizer_version"),
+        *_all(_WHOLE, "duration_ms", "delay_ms", "tokens"),
+        *_all(_NUMBER, "confidence", "agent_confidence", "cost"),
+        *_all(_TEXT, "timestamp", "action", "result", "error", "pattern_matched"),
+        *_all(_TEXT, "strategy_used", "phase", "fingerprint", "signature"),
+        *_all(_TEXT, "agent", "model", "branch", "commit"),
         ("infrastructure", _TRUTH),
+        ("files_modified", pa.list_(_TEXT)),
         ("failure", FAILURE),
-        ("fingerprint", _TEXT),
-        ("signature", _TEXT),
-        ("recognizer_version", _WHOLE),
-        ("confidence", _NUMBER),
         ("decision", pa.struct([("action", _TEXT)])),
-        ("checks", pa.list_(CHECK)),
-        (
-            "validation",
-            pa.struct([("passed", _TRUTH), ("skipped", _TRUTH), ("gates", pa.list_(_TEXT))]),
-        ),
+        ("checks", TYPES["checks"]),
+        ("validation", VALIDATION),
         ("regression", pa.struct([("regressions", _WHOLE)])),
-        ("agent", _TEXT),
-        ("agent_confidence", _NUMBER),
-        ("model", _TEXT),
-        ("tokens", _WHOLE),
-        ("cost", _NUMBER),
-        ("delay_ms", _WHOLE),
-        ("branch", _TEXT),
-        ("commit", _TEXT),
     ]
 )
 """What is read of an attempt; the rest, above all what tools printed, is passed over."""
@@ -220,30 +184,24 @@ def _amended(
         lines: where each attempt and each amendment stands.
     """
     touched = pc.is_in(numbers, pc.unique(amended))
-    keys = zip(
-        numbers.filter(touched).to_pylist(),
-        attempts["attempt"].filter(touched).to_pylist(),
-        strict=True,
-    )
+    columns = numbers.filter(touched), attempts["attempt"].filter(touched)
     rows = pc.indices_nonzero(touched).to_pylist()
-    place = dict(zip(keys, rows, strict=True))
+    place = dict(zip(_rows(*columns), rows, strict=True))
     strategies: dict[int, str] = {}
     doubtful = set()
     attempt_lines, amendment_lines = lines
-    said = zip(
-        amended.to_pylist(),
-        amendments["amends"].to_pylist(),
-        amendments["strategy_used"].to_pylist(),
-        amendment_lines.to_pylist(),
-        strict=True,
-    )
-    for task, attempt, strategy, line in said:
+    said = amended, amendments["amends"], amendments["strategy_used"], amendment_lines
+    for task, attempt, strategy, line in _rows(*said):
         row = place.get((task, attempt))
         if row is None or strategy is None or attempt_lines[row].as_py() > line:
             doubtful.add(task)
         else:
             strategies[row] = strategy
     return _with_strategies(attempts, strategies), doubtful
+
+
+def _rows(*columns: pa.Array | pa.ChunkedArray) -> Iterator[tuple[Any, ...]]:
+    return zip(*(column.to_pylist() for column in columns), strict=True)
 
 
 def _with_strategies(attempts: pa.Table, strategies: Mapping[int, str]) -> pa.Table:
@@ -256,7 +214,7 @@ def _with_strategies(attempts: pa.Table, strategies: Mapping[int, str]) -> pa.Ta
     )
 
 
-# --- All attempts of a project as one raw table: quickly where the logs are whole, else carefully -----
+# --- Quickly where the logs are whole -----------------------------------------------------------------
 
 GROUP_BYTES = 8 << 20
 """Bytes of logs that are read at once: enough work for a thread. Chosen, not measured."""
@@ -362,7 +320,7 @@ def _content(store: FileStore, task: str) -> bytes | None:
         return None
 
 
-# --- carefully ---------------------------------------------------------------------------------------
+# --- Else carefully -----------------------------------------------------------------------------------
 
 
 def _carefully(store: FileStore, number: int, task: str) -> tuple[pa.Table, pa.Array]:

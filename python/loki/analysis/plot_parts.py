@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.backend_bases import RendererBase
 
 
-# --- Figures that show themselves in Jupyter, and look the same on a light and on a dark page ---------
+# --- Figures that look the same on a light and on a dark page -----------------------------------------
 
 WIDTH = 8.0
 """Inches. Chosen, not measured: a notebook's column."""
@@ -114,14 +114,20 @@ def dress(axes: Axes, **settings: Any) -> None:
         part.set_fontsize(10)
 
 
-def legend(axes: Axes, columns: int = 6) -> None:
+def name_rows(axes: Axes, names: list[str], most: int = 44) -> None:
+    """Names of the rows 0, 1, 2, …, beside them; most: characters of each."""
+    axes.set_yticks(range(len(names)), labels(names, most))
+    axes.tick_params(axis="y", length=0)
+
+
+def legend(axes: Axes) -> None:
     """What the colors mean, above the plot."""
     handles, names = axes.get_legend_handles_labels()
     if handles:
         axes.legend(
             handles,
             names,
-            ncols=columns,
+            ncols=6,
             loc="lower left",
             bbox_to_anchor=(0.0, 1.0),
             frameon=False,
@@ -142,7 +148,7 @@ def blank(question: str, answer: str) -> Plot:
     return figure
 
 
-# --- Parts that several plots have: bars, cells, stretches of time, axes ------------------------------
+# --- Bars, cells, stretches of time, axes -------------------------------------------------------------
 
 MOST_ROWS = 12
 """Rows of a plot, where there would be more; what is left out is said. Chosen, not measured."""
@@ -196,16 +202,15 @@ def shade(rate: float) -> tuple[str, str]:
     return to_hex(colors(rate)), INK if 0.12 < rate < 0.85 else "#ffffff"  # noqa: PLR2004
 
 
-def bars(axes: Axes, names: list[str], counts: list[int], colors: list[str]) -> None:
-    """Horizontal bars with their numbers behind them."""
-    total = sum(counts) or 1
-    axes.barh(range(len(names)), counts, color=colors, height=0.7)
-    for y, count in enumerate(counts):
+def bars(axes: Axes, counts: dict[str, int], color: str | list[str]) -> None:
+    """Horizontal bars by name, with their numbers behind them."""
+    total = sum(counts.values()) or 1
+    axes.barh(range(len(counts)), list(counts.values()), color=color, height=0.7)
+    for y, count in enumerate(counts.values()):
         axes.text(count, y, f" {count:,} ({count / total:.0%})", va="center", size=9, color=INK)
-    axes.set_yticks(range(len(names)), labels(names, 24))
-    axes.tick_params(axis="y", length=0)
-    axes.set_ylim(max(len(names), 3) - 0.4, -0.6)
-    axes.set_xlim(0, max(counts, default=1) * 1.45)
+    name_rows(axes, list(counts), 24)
+    axes.set_ylim(max(len(counts), 3) - 0.4, -0.6)
+    axes.set_xlim(0, max(counts.values(), default=1) * 1.45)
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
 
 
@@ -222,11 +227,6 @@ def money(value: float, unit: str) -> str:
     if unit == "tokens":
         return amount(round(value), "token")
     return f"{value:,.2f} USD" if value >= 1 else f"{value:.4g} USD"
-
-
-def when(period: Axis) -> str:
-    """What stands below an axis of time."""
-    return f"{period.unit} (UTC)"
 
 
 def name(failure: Recurring) -> str:

@@ -21,20 +21,7 @@ from loki.base.text_format import amount, span
 try:
     from loki.analysis import aggregates
     from loki.analysis import plot_parts as parts
-    from loki.analysis.plot_parts import (
-        INK,
-        MOST_ROWS,
-        ORANGE,
-        SKY,
-        STATES,
-        Plot,
-        blank,
-        cut,
-        dress,
-        labels,
-        legend,
-        plain,
-    )
+    from loki.analysis.plot_parts import INK, MOST_ROWS, ORANGE, SKY, STATES, Plot, blank, dress
 except ImportError as error:
     if (error.name or "").partition(".")[0] not in {"matplotlib", "pyarrow"}:
         raise
@@ -85,16 +72,12 @@ def where_attempts_go(history: Tables) -> Plot:
     won = found.results["success"]
     answer = f"{won:,} of {amount(total, 'attempt')} succeeded ({won / total:.0%})"
     if found.patterns:
-        answer += f"; most of the failed ones: {cut(patterns[0][0], 44)}"
+        answer += f"; most of the failed ones: {parts.cut(patterns[0][0], 44)}"
     figure = Plot(question, answer, 0.9 + _ROW * max(len(names), len(shown), 3))
     left, right = figure.subplots(1, 2)
-    parts.bars(
-        left, names, [found.results[name] for name in names], [parts.color(n) for n in names]
-    )
+    parts.bars(left, {name: found.results[name] for name in names}, list(map(parts.color, names)))
     dress(left, title="all attempts, by result", xlabel="attempts")
-    parts.bars(
-        right, [name for name, _ in shown], [count for _, count in shown], [ORANGE] * len(shown)
-    )
+    parts.bars(right, dict(shown), ORANGE)
     dress(right, title="failed attempts, by pattern", xlabel="attempts")
     return figure
 
@@ -138,8 +121,8 @@ def strategies_by_failure(history: Tables) -> Plot:
         xlabel="strategy used in answer (mended / uses of known outcome)",
         ylabel="pattern of the failure",
     )
-    axes.set_xticks(range(len(columns)), labels(columns, 20))
-    axes.set_yticks(range(len(rows)), labels(rows, 30))
+    axes.set_xticks(range(len(columns)), parts.labels(columns, 20))
+    parts.name_rows(axes, rows, 30)
     axes.tick_params(length=0)
     for spine in axes.spines.values():
         spine.set_visible(False)
@@ -179,7 +162,7 @@ def recurring_failures(history: Tables) -> Plot:
         for one in found
     ]
     right = axes.secondary_yaxis("right")
-    right.set_yticks(range(len(found)), labels(counts))
+    right.set_yticks(range(len(found)), parts.labels(counts))
     right.tick_params(length=0, labelcolor=INK, labelsize=9)
     right.spines["right"].set_visible(False)
     return figure
@@ -225,9 +208,8 @@ def time_lost(history: Tables) -> Plot:
         axes.text(firsts[y] + repeats[y], y, said, va="center", size=9, color=INK)
     dress(axes, ylim=(len(shown) - 0.4, -0.6), xlabel=f"time of the attempts, in {unit}")
     axes.set_xlim(0, (max(map(sum, zip(firsts, repeats, strict=True))) or 1.0) * 1.55)
-    axes.set_yticks(places, labels([name for name, _ in shown]))
-    axes.tick_params(axis="y", length=0)
-    legend(axes)
+    parts.name_rows(axes, [name for name, _ in shown])
+    parts.legend(axes)
     return figure
 
 
@@ -261,9 +243,8 @@ def breaker_timeline(history: Tables) -> Plot:
         axes.bar([0.0], [0.0], color=color, label=state, width=0.0)
     dress(axes, ylim=(len(names) - 0.4, -0.6), xlabel="time (UTC)")
     parts.moments(axes, begin, end)
-    axes.set_yticks(range(len(names)), labels(names, 32))
-    axes.tick_params(axis="y", length=0)
-    legend(axes)
+    parts.name_rows(axes, names, 32)
+    parts.legend(axes)
     return figure
 
 
@@ -302,13 +283,13 @@ def cost(history: Tables) -> Plot:
                 bottom=bottom,
                 width=0.85,
                 color=parts.color(name),
-                label=plain(name),
+                label=parts.plain(name),
             )
             bottom = [low + value for low, value in zip(bottom, values, strict=True)]
     unit = "US dollars" if found.unit == "USD" else "tokens"
-    dress(axes, ylabel=f"{unit} per {found.period.unit}", xlabel=parts.when(found.period))
+    dress(axes, ylabel=f"{unit} per {found.period.unit}", xlabel=f"{found.period.unit} (UTC)")
     axes.set_xlim(-0.6, max(len(places), 5) - 0.4)
     axes.set_ylim(0, max(bottom, default=0.0) * 1.08 or 1.0)
     parts.times(axes, found.period)
-    legend(axes)
+    parts.legend(axes)
     return figure

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from functools import cached_property
+from importlib import import_module
 from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     import polars
 
 
-# --- The table ``attempts``, from what the logs of all tasks say --------------------------------------
+# --- The table ``attempts`` ---------------------------------------------------------------------------
 
 
 def attempts(raw: RawAttempts, tasks: Sequence[str]) -> pa.Table:
@@ -110,9 +111,7 @@ def by_name(table: pa.Table) -> dict[str, pa.Array]:
     return dict(zip(table.column_names, map(whole, table.columns), strict=True))
 
 
-# ------------------------------------------------------------------------------------------------------
-# The table ``failures``: all that was seen to fail, in attempts, in agents' tool calls and in
-# tests.
+# --- The table ``failures``: seen in attempts, in agents' tool calls and in tests ---------------------
 
 OWN = (
     *("fingerprint", "signature", "tool", "language", "error_type", "error_code", "message"),
@@ -140,9 +139,8 @@ def failures(
         raw: the attempts, as they were read; tasks: ids of the tasks, by their numbers.
         calls: agents' tool calls that failed; runs: of the project's tests.
     """
-    others = of_rows(
-        "failures", (*map(_of_call, calls), *(row for run in runs for row in _of_run(run)))
-    )
+    rows = (row for run in runs for row in _of_run(run))
+    others = of_rows("failures", (*map(_of_call, calls), *rows))
     table = pa.concat_tables([of_attempts(raw, tasks), others])
     return with_sightings(table.unify_dictionaries().combine_chunks())
 
@@ -211,7 +209,7 @@ def _of_run(run: SuiteRun) -> Iterator[Mapping[str, Any]]:
         }
 
 
-# --- The tables of what loki watched without working itself: agents' tool calls, runs of tests --------
+# --- What loki watched without working itself: agents' tool calls, runs of tests ----------------------
 
 logger = logging.getLogger("loki")
 
@@ -223,21 +221,6 @@ def read_runs(store: FileStore) -> Iterator[SuiteRun]:
             yield SuiteRun.from_dict(record)
         except (ValueError, OverflowError) as error:
             logger.warning("%s: skipped a record: %s", LOG, error)
-
-
-def tool_calls(calls: Iterable[ToolFailure]) -> pa.Table:
-    """Agents' tool calls that failed, as they were kept."""
-    return of_rows("tool_calls", map(_of_tool_call, calls))
-
-
-def test_runs(runs: Iterable[SuiteRun]) -> pa.Table:
-    """The runs of the project's tests, as they were kept."""
-    return of_rows("test_runs", map(_of_test_run, runs))
-
-
-def test_failures(runs: Iterable[SuiteRun]) -> pa.Table:
-    """The tests that failed in them, every try of each."""
-    return of_rows("test_failures", (row for run in runs for row in _failures_of(run)))
 
 
 def _of_tool_call(call: ToolFailure) -> dict[str, Any]:
@@ -255,17 +238,11 @@ def _of_test_run(run: SuiteRun) -> dict[str, Any]:
     return {
         "run": run.id,
         "timestamp": run.started_at,
-        "duration_ms": run.duration_ms,
-        "branch": run.branch or None,
-        "commit": run.commit or None,
-        "environment": run.environment or None,
-        "passed": count("passed", 0),
-        "failed": count("failed", 0),
+        **{name: getattr(run, name) for name in ("duration_ms", "interrupted", "exit_code")},
+        **{name: getattr(run, name) or None for name in ("branch", "commit", "environment")},
+        **{name: count(name, 0) for name in ("passed", "failed", "skipped")},
         "errors": count("error", 0) + count("errors", 0),
-        "skipped": count("skipped", 0),
         "reruns": len(run.reruns),
-        "interrupted": run.interrupted,
-        "exit_code": run.exit_code,
     }
 
 
@@ -281,7 +258,7 @@ def _failures_of(run: SuiteRun) -> Iterator[dict[str, Any]]:
         }
 
 
-# --- The tables of what is kept in single files: tasks, transitions, dead letters, signs, calls -------
+# --- The table ``tasks`` ------------------------------------------------------------------------------
 
 
 def tasks(store: FileStore, names: Sequence[str], attempts: pa.Table) -> pa.Table:
@@ -362,7 +339,7 @@ def _iso(milliseconds: int | None) -> str | None:
     return isoformat(EPOCH + timedelta(milliseconds=milliseconds))
 
 
-# --- breakers ----------------------------------------------------------------------------------------
+# --- The table ``transitions`` ------------------------------------------------------------------------
 
 STATE = "state/circuit-breakers.json"
 
@@ -417,11 +394,7 @@ def _standing(store: FileStore) -> Iterator[dict[str, Any]]:
     for name, state in data.items() if isinstance(data, dict) else ():
         at = moment(str(state.get("last_state_change"))) if isinstance(state, dict) else None
         if at is not None and _are_texts(state.get("state")):
-            change = {
-                "breaker": name,
-                "after": state.get("state"),
-                "error": state.get("last_error"),
-            }
+            change = {"breaker": name, "after": state["state"], "error": state.get("last_error")}
             yield {**change, "at": at, "source": "state"}
 
 
@@ -429,7 +402,7 @@ def _are_texts(*values: object) -> bool:
     return all(isinstance(one, str) for one in values)
 
 
-# --- dead letters, signs, calls -----------------------------------------------------------------------------
+# --- Dead letters, signs, calls -----------------------------------------------------------------------
 
 
 def dead_letters(store: FileStore) -> pa.Table:
@@ -509,7 +482,7 @@ def calls(store: FileStore) -> pa.Table:
     return of_rows("calls", rows)
 
 
-# --- The table ``strategies``: every strategy that was used, and whether it mended its failure --------
+# --- The table ``strategies`` -------------------------------------------------------------------------
 
 _OWN = (
     *("attempt", "timestamp", "result", "execution", "infrastructure", "phase", "fingerprint"),
@@ -606,7 +579,7 @@ def _checks(lists: pa.Array) -> Iterator[tuple[CheckRecord, ...]]:
         yield tuple(islice(records, size or 0))
 
 
-# --- What a project remembers, as tables: read when each is first looked at, then kept ----------------
+# --- All of them --------------------------------------------------------------------------------------
 
 
 class Tables:
@@ -631,62 +604,53 @@ class Tables:
     @cached_property
     def failures(self) -> pa.Table:
         """Every failure that was seen, by time."""
-
         return failures(self._raw, self._tasks, self._tool_failures, self._test_runs)
 
     @cached_property
     def strategies(self) -> pa.Table:
         """Every use of a strategy, and whether it mended its failure, task by task."""
-
         return strategies(self._raw, self._tasks)
 
     @cached_property
     def tasks(self) -> pa.Table:
         """Every task, and what its attempts add up to."""
-
         return tasks(self._store, self._tasks, self.attempts)
 
     @cached_property
     def transitions(self) -> pa.Table:
         """Every known change of state of a circuit breaker, by time."""
-
         return transitions(self._store)
 
     @cached_property
     def dead_letters(self) -> pa.Table:
         """The tasks that were given up, by time."""
-
         return dead_letters(self._store)
 
     @cached_property
     def signs(self) -> pa.Table:
         """What led nowhere twice in the runs that are not closed."""
-
         return signs(self._store)
 
     @cached_property
     def calls(self) -> pa.Table:
         """The calls to models and agents."""
-
         return calls(self._store)
 
     @cached_property
     def test_runs(self) -> pa.Table:
         """The runs of the project's tests under ``pytest --loki``."""
-
-        return test_runs(self._test_runs)
+        return of_rows("test_runs", map(_of_test_run, self._test_runs))
 
     @cached_property
     def test_failures(self) -> pa.Table:
         """The tests that failed in them, every try of each."""
-
-        return test_failures(self._test_runs)
+        rows = (row for run in self._test_runs for row in _failures_of(run))
+        return of_rows("test_failures", rows)
 
     @cached_property
     def tool_calls(self) -> pa.Table:
         """The tool calls of watched agents that failed."""
-
-        return tool_calls(self._tool_failures)
+        return of_rows("tool_calls", map(_of_tool_call, self._tool_failures))
 
     def __getitem__(self, name: str) -> pa.Table:
         """The table of that name.
@@ -714,16 +678,8 @@ class Tables:
             UsageError: there is no such table, or pandas is not installed.
         """
         found = self[name]
-        try:
-            import pandas
-        except ImportError as error:
-            raise UsageError(
-                "pandas is not installed: pip install 'loki-core[analysis]', or use .polars(name)"
-            ) from error
-        nullable = {
-            pa.int64(): pandas.Int64Dtype(),
-            pa.bool_(): pandas.BooleanDtype(),
-        }
+        pandas = _installed("pandas", "analysis", "polars")
+        nullable = {pa.int64(): pandas.Int64Dtype(), pa.bool_(): pandas.BooleanDtype()}
         return found.to_pandas(types_mapper=nullable.get)
 
     def polars(self, name: str) -> polars.DataFrame:
@@ -733,14 +689,7 @@ class Tables:
             UsageError: there is no such table, or polars is not installed.
         """
         found = self[name]
-        try:
-            import polars
-        except ImportError as error:
-            raise UsageError(
-                "polars is not installed: pip install 'loki-core[polars]', or use .pandas(name)"
-            ) from error
-        frame = polars.from_arrow(found)
-        assert isinstance(frame, polars.DataFrame)
+        frame: polars.DataFrame = _installed("polars", "polars", "pandas").from_arrow(found)
         return frame
 
     def __repr__(self) -> str:
@@ -762,11 +711,9 @@ class Tables:
     @cached_property
     def _tasks(self) -> list[str]:
         folder = self.folder / "tasks"
-        return (
-            sorted(path.name for path in folder.iterdir() if path.is_dir())
-            if folder.is_dir()
-            else []
-        )
+        if not folder.is_dir():
+            return []
+        return sorted(path.name for path in folder.iterdir() if path.is_dir())
 
     @cached_property
     def _raw(self) -> RawAttempts:
@@ -774,10 +721,18 @@ class Tables:
 
     @cached_property
     def _tool_failures(self) -> tuple[ToolFailure, ...]:
-
         return tuple(ToolFailures(self._store))
 
     @cached_property
     def _test_runs(self) -> tuple[SuiteRun, ...]:
-
         return tuple(read_runs(self._store))
+
+
+def _installed(name: str, extra: str, other: str) -> Any:
+    """A package that is there where somebody has asked for it."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise UsageError(
+            f"{name} is not installed: pip install 'loki-core[{extra}]', or use .{other}(name)"
+        ) from error
