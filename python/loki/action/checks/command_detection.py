@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from loki.action.changes.tree import Tree
 
 
-# --- The commands that a project checks, builds and mends itself with, found where it says so ---------
-
 KINDS = ("lint", "type", "test", "build", "lint_fix", "format_fix")
 
 MAX_LINES = 20_000
@@ -191,7 +189,7 @@ def find_all(files: Files) -> tuple[Command, ...]:
     return tuple(dict.fromkeys(found))
 
 
-# --- by name -----------------------------------------------------------------------------------------------
+# --- By name ------------------------------------------------------------------------------------------
 
 
 def _named(
@@ -227,35 +225,27 @@ def _scripts(files: Files) -> Iterator[Command]:
 
 
 def _makefile(files: Files) -> Iterator[Command]:
-    path = next((path for path in knowledge().makefiles if path in files), None)
-    if path is None:
-        return
-    targets: dict[str, str] = {}
-    for line in _lines(files, path):
-        match = _TARGET.match(line)
-        for name in match[1].split() if match else ():
-            targets.setdefault(name, "")
-    yield from _named(targets, "Makefile", ("make",), path + ": {name}")
+    path, lines = _first_of(knowledge().makefiles, files)
+    matches = filter(None, map(_TARGET.match, lines))
+    targets = [name for match in matches for name in match[1].split()]
+    yield from _named(dict.fromkeys(targets, ""), "Makefile", ("make",), path + ": {name}")
 
 
 def _justfile(files: Files) -> Iterator[Command]:
-    path = next((path for path in knowledge().justfiles if path in files), None)
-    if path is None:
-        return
-    recipes: dict[str, str] = {}
-    for line in _lines(files, path):
-        match = _RECIPE.match(line)
-        # A parameter without default must be given: such a recipe cannot be run by its name alone.
-        if match and all("=" in p or p.startswith("*") for p in match[2].split()):
-            recipes.setdefault(match[1], "")
-    yield from _named(recipes, "justfile", ("just",), path + ": {name}")
+    path, lines = _first_of(knowledge().justfiles, files)
+    matches = filter(None, map(_RECIPE.match, lines))
+    # A parameter without default must be given: such a recipe cannot be run by its name alone.
+    recipes = [m[1] for m in matches if all("=" in p or p.startswith("*") for p in m[2].split())]
+    yield from _named(dict.fromkeys(recipes, ""), "justfile", ("just",), path + ": {name}")
 
 
-def _lines(files: Files, path: str) -> list[str]:
-    return (files.read(path) or b"").decode("utf-8", "replace").split("\n")[:MAX_LINES]
+def _first_of(paths: Sequence[str], files: Files) -> tuple[str, list[str]]:
+    """(The first of some files that is there, its lines)."""
+    path = next((path for path in paths if path in files), "")
+    return path, (files.read(path) or b"").decode("utf-8", "replace").split("\n")[:MAX_LINES]
 
 
-# --- by table ----------------------------------------------------------------------------------------------
+# --- By table -----------------------------------------------------------------------------------------
 
 
 def _pyproject(files: Files) -> Iterator[Command]:
@@ -282,20 +272,19 @@ def _table(said: Any, name: str) -> Mapping[str, Any] | None:
     return said if isinstance(said, dict) else None
 
 
-# --- by file -----------------------------------------------------------------------------------------------
+# --- By file ------------------------------------------------------------------------------------------
 
 
 def _by_file(files: Files) -> Iterator[Command]:
-    top = files.names("")
+    top = sorted(files.names(""))
     for tool in knowledge().files:
-        path = tool.file if tool.file in files else ""
-        if not path:
-            path = next((n for n in sorted(top) if fnmatchcase(n, tool.file) and n in files), "")
+        candidates = (tool.file, *(name for name in top if fnmatchcase(name, tool.file)))
+        path = next((path for path in candidates if path in files), "")
         for kind, words in tool.commands.items() if path else ():
             yield Command(kind, words, path)
 
 
-# --- by what CI runs ---------------------------------------------------------------------------------------
+# --- By what CI runs ----------------------------------------------------------------------------------
 
 
 def _ci(files: Files) -> Iterator[Command]:
@@ -372,7 +361,7 @@ def _kind_by_words(words: tuple[str, ...], names: Mapping[tuple[str, ...], str])
     return None
 
 
-# --- Which program a command starts in the end: behind launchers, and inside the project's scripts ----
+# --- Which program a command starts in the end --------------------------------------------------------
 
 MANIFEST = "package.json"
 """Where scripts stand, in JavaScript's world."""
@@ -461,7 +450,7 @@ def _follow(words: tuple[str, ...], scripts: Mapping[str, str], depth: int) -> _
             program, _, separators = _follow(inner, scripts, depth + 1)
             return (*program, *_given(rest)), None, (*separator, *separators)
         return rest, start, ()
-    if lead := _leading(rest, launchers()):
+    if lead := next((n for n in range(len(rest), 0, -1) if rest[:n] in launchers()), 0):
         behind = start + lead
         while behind < len(words) and words[behind].startswith("-"):
             behind += 1
@@ -487,11 +476,6 @@ def _script(
 def _given(words: tuple[str, ...]) -> tuple[str, ...]:
     """Arguments that a command passes on to its script, as far as they stand behind ``--``."""
     return words[words.index("--") + 1 :] if "--" in words else ()
-
-
-def _leading(words: tuple[str, ...], known: frozenset[tuple[str, ...]]) -> int:
-    """How many words of a command are the longest lead that is known."""
-    return next((n for n in range(len(words), 0, -1) if words[:n] in known), 0)
 
 
 def _last_command(script: str) -> tuple[str, ...] | None:
@@ -524,7 +508,7 @@ def _project_scripts(root: Path) -> dict[str, str]:
         return {}
 
 
-# --- Success criteria of a task that names none: those of its type, by the project's own commands -----
+# --- Success criteria of a task that names none -------------------------------------------------------
 
 BY_PERSON = frozenset({"security"})
 """Kinds of task whose criteria a person judges where no reviewer does."""

@@ -1,13 +1,8 @@
 """The regression check: tests that passed before the task and can be broken by it still pass.
 
-Silence of a runner is no evidence: only where results per test are known from before the work and from
-now, and every test that can be broken is among them, nothing is said here.
-
-What is deleted or skipped is not fixed, nor is what still fails where the check no longer minds.
-
-What the checks themselves tell is
-used first; only tests that they do not cover are run besides, on the starting tree and on the tree as it
-is now.
+What the checks themselves tell is used first; only tests that they do not cover are run besides, on the
+starting tree and on the tree as it is now. Silence of a runner is no evidence, and what is deleted or skipped
+is not fixed.
 """
 
 from __future__ import annotations
@@ -35,7 +30,7 @@ from loki.memory.store import Store
 from loki.recognition.failure import Failure
 from loki.recognition.site import narrowings
 
-# --- What of a change the regression check cannot speak of, and why; pure -----------------------------
+# --- What of a change cannot be spoken of, and why ----------------------------------------------------
 
 MAX_NAMED = 3
 """Files that a reason names; chosen, not measured."""
@@ -63,7 +58,8 @@ def unchecked(
         >>> unchecked({"t": Results({"a": "failed"})}, ["t"], ["a.py"], ["b.test.js", "b.js"])
         'not checked: no results per test are known of b.test.js'
     """
-    tests = sorted(path for path in untold if _holds_tests(path))
+    globs = [glob for how in narrowings() for glob in how.files]
+    tests = sorted(path for path in untold if matches(path, globs))
     if tests:
         return f"not checked: no results per test are known of {_named(tests)}"
     told = [run for run in now if run in before and before[run].outcomes]
@@ -77,16 +73,12 @@ def unchecked(
     return ""
 
 
-def _holds_tests(path: str) -> bool:
-    return any(matches(path, how.files) for how in narrowings())
-
-
 def _named(paths: Sequence[str]) -> str:
     shown, rest = ", ".join(paths[:MAX_NAMED]), len(paths) - MAX_NAMED
     return f"{shown} and {rest} more" if rest > 0 else shown
 
 
-# --- Tests that were seen failing and are not mended, whatever the check says now ---------------------
+# --- Tests that were seen failing and are not mended --------------------------------------------------
 
 
 def missing_tests(
@@ -152,7 +144,7 @@ _MESSAGES = {
 }
 
 
-# --- The regression check: tests that passed before the task and can be broken by it still pass -------
+# --- The check ----------------------------------------------------------------------------------------
 
 logger = logging.getLogger("loki")
 
@@ -252,13 +244,20 @@ class RegressionCheck:
         return now
 
     def _unchecked(self, now: Mapping[str, Results], changed: Sequence[str]) -> str:
-        assert self._tree is not None
-        before = self.work.before(self._tree)
-        covered = self._covered(before)
-        untold = [path for path in self._affected() if path in before and path not in covered]
+        untold = self._untold(self._before())
         return unchecked(self.baseline.results, now, changed, untold)
 
-    # --- the baseline ------------------------------------------------------------------------------
+    def _before(self) -> Files:
+        """The project as the task found it."""
+        assert self._tree is not None
+        return self.work.before(self._tree)
+
+    def _untold(self, before: Files) -> list[str]:
+        """The files that the change can break, and that no result of the baseline stands for."""
+        covered = self._covered(before)
+        return [path for path in self._affected() if path in before and path not in covered]
+
+    # --- The baseline ---
 
     def _extend(self, paths: Sequence[str], tree: Tree, report: Report | None = None) -> None:
         """See to it that the baseline covers all that these paths can break."""
@@ -270,15 +269,10 @@ class RegressionCheck:
             now = self._graph(Files(tree.entries, tree.read, tree.hash_of))
             ways = {**now.dependents(targets, self.setting.search_depth), **ways}
         grown = replace(self.baseline, targets=targets, dependents=ways)
-        is_new = (grown.targets, grown.dependents) != (
-            self.baseline.targets,
-            self.baseline.dependents,
-        )
+        is_new = grown != self.baseline
         self.baseline = grown
         missing = self._missing_checks(report) if report else []
-        covered = self._covered(before)
-        wanted = [p for p in self._affected() if p in before and p not in covered]
-        wanted = [p for p in wanted if p not in grown.asked]
+        wanted = [path for path in self._untold(before) if path not in grown.asked]
         runs = [*missing, *(check for check, _ in self._besides(wanted))]
         if runs:
             self._run_before(tree, runs)
@@ -324,7 +318,7 @@ class RegressionCheck:
         shared = tuple(name for how in narrowings() for name in how.shared)
         return ImportGraph(files, self.setting.exclude_patterns, shared, self._cache)
 
-    # --- what is run besides the checks -------------------------------------------------------------
+    # --- What is run besides the checks ---
 
     def _besides(self, files: Iterable[str]) -> list[tuple[Check, list[str]]]:
         """The runs that test some files, each with those that it tests."""
@@ -370,7 +364,7 @@ class RegressionCheck:
             return set(narrowed.tests(files.paths)) if narrowed.is_whole else set()
         return {path for file in set(told.files.values()) for path in _paths(file, files)}
 
-    # --- what to compare ----------------------------------------------------------------------------
+    # --- What to compare ---
 
     def _affected(self) -> list[str]:
         paths = dict.fromkeys((*self.baseline.targets, *self.baseline.dependents))
@@ -378,8 +372,7 @@ class RegressionCheck:
 
     def _affects(self) -> Callable[[str], bool]:
         """Whether tests in a file can be broken; where that cannot be told, they can."""
-        assert self._tree is not None
-        before = self.work.before(self._tree)
+        before = self._before()
         affected = frozenset(self._affected())
 
         def affects(file: str) -> bool:
@@ -393,15 +386,16 @@ class RegressionCheck:
 
     def _way(self, file: str) -> tuple[str, ...]:
         """How a test's file depends on the change."""
-        assert self._tree is not None
-        paths = _paths(file, self.work.before(self._tree))
+        paths = _paths(file, self._before())
         ways = [self.baseline.dependents[p] for p in paths if p in self.baseline.dependents]
         return min(ways, key=len, default=())
 
     def _without_flaky(self, found: Comparison) -> Comparison:
         """Run what fails now once more: what passes then was no regression."""
         failing = [b for b in found.regressions if b.now == FAILED]
-        files = sorted({path for b in failing for path in self._test_files(b.file)})
+        assert self._tree is not None
+        now = Files(self._tree.entries, self._tree.read)
+        files = sorted({path for b in failing for path in _paths(b.file, now)})
         if not files:
             return found
         again = Results()
@@ -413,10 +407,6 @@ class RegressionCheck:
         kept = tuple(b for b in found.regressions if b.test not in flaky)
         counts = {b.file: found.counts[b.file] for b in kept}
         return replace(found, regressions=kept, counts=counts, flaky=tuple(sorted(flaky)))
-
-    def _test_files(self, file: str) -> tuple[str, ...]:
-        assert self._tree is not None
-        return _paths(file, Files(self._tree.entries, self._tree.read))
 
 
 def _told(report: Report) -> dict[str, Results]:
@@ -440,6 +430,5 @@ def _paths(file: str, files: Files) -> tuple[str, ...]:
         if not named:
             return ()
         folder = posixpath.dirname(named[0])
-    inside = (posixpath.join(folder, name) for name in sorted(files.names(folder)))
-    tests = [path for path in inside if path in files and path.endswith("_test.go")]
-    return tuple(tests)
+    paths = (posixpath.join(folder, name) for name in sorted(files.names(folder)))
+    return tuple(path for path in paths if path in files and path.endswith("_test.go"))

@@ -1,4 +1,4 @@
-"""Test results before and after a change, test by test; pure.
+"""Test results before and after a change, test by test.
 
 A count of failures would miss a swap: one test mended, another broken.
 """
@@ -6,7 +6,8 @@ A count of failures would miss a swap: one test mended, another broken.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,8 +20,6 @@ from loki.memory import store as documents
 from loki.memory.store import Store, kept_as
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
-
-# --- Test results before and after a change, test by test; pure ---------------------------------------
 
 PATTERN = "regression-detected"
 GONE = "gone"
@@ -147,11 +146,12 @@ def compare_results(
     Example:
         >>> before = {"pytest": Results({"a.t": "passed", "a.u": "failed"})}
         >>> swapped = {"pytest": Results({"a.t": "failed", "a.u": "passed"})}
-        >>> [broken.test for broken in compare(before, swapped).regressions]
+        >>> [broken.test for broken in compare_results(before, swapped).regressions]
         ['a.t']
     """
     found, compared = [], 0
-    for run in before.keys() & after.keys():
+    runs = before.keys() & after.keys()
+    for run in runs:
         then, now = before[run], after[run]
         for test, outcome in then.outcomes.items():
             file = then.files.get(test, "")
@@ -162,48 +162,48 @@ def compare_results(
             if is_now != PASSED:
                 found.append(Broken(run, test, file, is_now))
     found.sort(key=lambda broken: (broken.file, broken.test, broken.run))
-    counts = {b.file: _count(b.file, before, after) for b in found}
+    old, new = _by_file(before[run] for run in runs), _by_file(after[run] for run in runs)
+    counts = {
+        file: Count(
+            old[file].count(PASSED), len(old[file]), new[file].count(PASSED), len(new[file])
+        )
+        for file in dict.fromkeys(broken.file for broken in found)
+    }
     return Comparison(tuple(found), counts, compared)
 
 
-def _count(file: str, before: Mapping[str, Results], after: Mapping[str, Results]) -> Count:
-    numbers = []
-    for runs in (before, after):
-        outcomes = [
-            outcome
-            for run in before.keys() & after.keys()
-            for test, outcome in runs[run].outcomes.items()
-            if runs[run].files.get(test, "") == file
-        ]
-        numbers += [outcomes.count(PASSED), len(outcomes)]
-    return Count(*numbers)
+def _by_file(runs: Iterable[Results]) -> dict[str, list[str]]:
+    """The outcomes of the tests in each file."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for results in runs:
+        for test, outcome in results.outcomes.items():
+            found[results.files.get(test, "")].append(outcome)
+    return found
 
 
 def comparison_report(comparison: Comparison) -> str:
     """The regressions as Markdown: files with their counts, the tests, and where to look."""
     files = list(comparison.counts)
     many = f"{len(files)} files have" if len(files) > 1 else "1 file has"
-    rows = [
-        f"| {cell(code(file)) if file else UNTOLD} | {c.passed_before}/{c.before} pass "
-        f"| {c.passed_after}/{c.after} pass | {len(_of(comparison, file))} |"
-        for file, c in comparison.counts.items()
-    ]
+    table = ["| File | Baseline | Current | New Failures |"]
+    table.append("|------|----------|---------|--------------|")
+    for file, c in comparison.counts.items():
+        passing = f"{c.passed_before}/{c.before} pass | {c.passed_after}/{c.after} pass"
+        table.append(f"| {_shown(file)} | {passing} | {len(_of(comparison, file))} |")
     parts = [
         "## Regression Detected",
         f"{many} tests that passed before the change and do not any more:",
-        "\n".join(
-            [
-                "| File | Baseline | Current | New Failures |",
-                "|------|----------|---------|--------------|",
-                *rows,
-            ]
-        ),
+        "\n".join(table),
         "### Affected Tests",
         *(_listed(comparison, file) for file in files),
         "### Suggested Investigation",
         _advice(comparison),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _shown(file: str) -> str:
+    return cell(code(file)) if file else UNTOLD
 
 
 def _of(comparison: Comparison, file: str) -> Sequence[Broken]:
@@ -235,7 +235,7 @@ def _advice(comparison: Comparison) -> str:
     )
 
 
-# --- How tests did on the tree that a task began with: ``baseline-<id>.md``, and as data beside it ----
+# --- How tests did on the tree that a task began with -------------------------------------------------
 
 
 @kept_as(r"tasks/[^/]+/baseline\.json")
@@ -265,9 +265,8 @@ class Baseline:
 
     def keep(self, store: Store, task_id: str) -> None:
         """Write it, for people and for the next start."""
-        store.put(
-            _document(task_id), json.dumps({"version": 1, **codec.write(self)}, ensure_ascii=False)
-        )
+        data = {"version": 1, **codec.write(self)}
+        store.put(_document(task_id), json.dumps(data, ensure_ascii=False))
         store.put(f"tasks/{task_id}/baseline-{task_id}.md", self.page(task_id))
 
     @classmethod
@@ -278,15 +277,13 @@ class Baseline:
 
     def page(self, task_id: str) -> str:
         """The page for people: front matter, files with their counts, tests that failed already."""
-        counts = self._counts()
-        baseline = [
-            {"file": file, "test_count": n, "pass_count": passed, "fail_count": failed}
-            for file, (n, passed, failed) in counts.items()
-        ]
-        rows = [
-            f"| {cell(code(file)) if file else UNTOLD} | {passed}/{n} pass | {failed} |"
-            for file, (n, passed, failed) in counts.items()
-        ]
+        baseline, rows = [], []
+        for file, outcomes in sorted(_by_file(self.results.values()).items()):
+            n, passed, failed = len(outcomes), outcomes.count(PASSED), outcomes.count(FAILED)
+            baseline.append(
+                {"file": file, "test_count": n, "pass_count": passed, "fail_count": failed}
+            )
+            rows.append(f"| {_shown(file)} | {passed}/{n} pass | {failed} |")
         failing = sorted(
             f"{code(test)} ({inline(run)})"
             for run, told in self.results.items()
@@ -304,7 +301,7 @@ class Baseline:
             "captured_at": self.captured_at,
         }
         listed = "\n".join(
-            ["| File | Baseline | Failing |", "|------|----------|---------|", *rows]
+            ("| File | Baseline | Failing |", "|------|----------|---------|", *rows)
         )
         return (
             f"{front_matter(head)}\n## Tests before the task\n\n"
@@ -316,16 +313,6 @@ class Baseline:
     def _ways(self) -> str:
         ways = [" imports ".join(map(code, way)) for way in self.dependents.values()]
         return "\n".join(f"- {way}" for way in ways) or "None were found."
-
-    def _counts(self) -> dict[str, tuple[int, int, int]]:
-        outcomes: dict[str, list[str]] = {}
-        for told in self.results.values():
-            for test, outcome in told.outcomes.items():
-                outcomes.setdefault(told.files.get(test, ""), []).append(outcome)
-        return {
-            file: (len(found), found.count(PASSED), found.count(FAILED))
-            for file, found in sorted(outcomes.items())
-        }
 
 
 def _document(task_id: str) -> str:

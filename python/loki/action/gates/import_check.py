@@ -11,7 +11,7 @@ import functools
 import os
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
@@ -31,11 +31,11 @@ from loki.action.checks.imports import (
 from loki.action.checks.imports.node_resolution import package_of
 from loki.action.checks.imports.project_files import above
 from loki.action.gates.gate import ADVISORY, BLOCKING, Subject, Violation
-from loki.action.gates.python_ast import PythonEnvironment, environment
 from loki.action.gates.yaml_model import Strict, read_beside
+from loki.action.strategies.dependency.installed import PythonEnvironment, environment
 from loki.base import glob
 
-# --- Whether what an import names outside of the project is absent; in doubt it is not ----------------
+# --- Whether what an import names outside of the project is absent -------------------------------------
 
 MAX_ALIAS_FILES = 200
 """Configurations in which a name is looked up; chosen, not measured."""
@@ -102,7 +102,7 @@ class Absence:
             return self._javascript(import_, importer)
         return self._go(import_, importer)
 
-    # --- Python ------------------------------------------------------------------------------------------
+    # --- Python ---
 
     def _python(self, import_: Import) -> Absent | None:
         first, know = import_.module.split(".")[0], knowledge().python
@@ -130,7 +130,7 @@ class Absence:
     def _manifests(self) -> str:
         return _text(self.files, knowledge().python.manifests)
 
-    # --- JavaScript --------------------------------------------------------------------------------------
+    # --- JavaScript ---
 
     def _javascript(self, import_: Import, importer: str) -> Absent | None:
         know, name = knowledge().javascript, import_.module.split("?")[0]
@@ -139,14 +139,12 @@ class Absence:
             return None
         if any(system in self.files for system in know.other_systems):
             return None
-        manifests = [
-            m for f in above(importer) if (m := f"{f}/package.json".lstrip("/")) in self.files
-        ]
-        if (
-            not manifests
-            or self._is_declared(package, manifests)
-            or self._is_installed(package, importer)
-        ):
+        paths = (posixpath.join(folder, "package.json") for folder in above(importer))
+        manifests = [path for path in paths if path in self.files]
+        names = {package, "@types/" + package.removeprefix("@").replace("/", "__")}
+        if not manifests or any(self._declares(manifest, package, names) for manifest in manifests):
+            return None
+        if self._is_installed(names, importer):
             return None
         if package in self._aliases or (
             package.startswith("@") and package.split("/")[0] + "/*" in self._aliases
@@ -162,41 +160,25 @@ class Absence:
         """Whether packages are installed at all: else what others bring along is not known."""
         return any((self.root / folder / "node_modules").is_dir() for folder in above(importer))
 
-    def _is_declared(self, package: str, manifests: Iterable[str]) -> bool:
-        types = "@types/" + package.removeprefix("@").replace("/", "__")
-        for manifest in manifests:
-            said = self.files.json(manifest)
-            if not said or said.get("name") == package:
-                return True  # one that cannot be read may declare anything
-            for key, names in said.items():
-                is_list = key.endswith("ependencies") or key in {
-                    "imports",
-                    "browser",
-                    "alias",
-                    "_moduleAliases",
-                }
-                if (
-                    is_list
-                    and isinstance(names, (dict, list))
-                    and (package in names or types in names)
-                ):
-                    return True
-        return False
-
-    def _is_installed(self, package: str, importer: str) -> bool:
-        types = "@types/" + package.removeprefix("@").replace("/", "__")
-        folders = [*(self.root / folder for folder in above(importer)), *self.root.parents]
+    def _declares(self, manifest: str, package: str, names: set[str]) -> bool:
+        said = self.files.json(manifest)
+        if not said or said.get("name") == package:
+            return True  # one that cannot be read may declare anything
         return any(
-            (folder / "node_modules" / name).exists()
-            for folder in folders
-            for name in (package, types)
+            isinstance(declared, (dict, list)) and any(name in declared for name in names)
+            for key, declared in said.items()
+            if key.endswith("ependencies") or key in _DECLARE
         )
+
+    def _is_installed(self, names: set[str], importer: str) -> bool:
+        folders = [*(self.root / folder for folder in above(importer)), *self.root.parents]
+        return any((f / "node_modules" / name).exists() for f in folders for name in names)
 
     @functools.cached_property
     def _aliases(self) -> str:
         return _text(self.files, knowledge().javascript.aliases)
 
-    # --- Go ------------------------------------------------------------------------------------------------
+    # --- Go ---
 
     def _go(self, import_: Import, importer: str) -> Absent | None:
         module = import_.module
@@ -205,7 +187,7 @@ class Absence:
         if manifest is None or "." not in module.split("/")[0] or self.files.called("go.work"):
             return None
         folder = manifest.rpartition("/")[0]
-        vendored = f"{folder}/vendor/{module}".lstrip("/")
+        vendored = posixpath.join(folder, "vendor", module)
         text = (self.files.read(manifest) or b"").decode("utf-8", "replace")
         required = _REQUIRED.findall(text)
         if self.files.is_folder(vendored) or (self.root / vendored).is_dir():
@@ -217,6 +199,9 @@ class Absence:
             f"import something that is there, or run `go get {module}`",
         )
 
+
+_DECLARE = frozenset({"imports", "browser", "alias", "_moduleAliases"})
+"""Keys of package.json that name packages, beside its dependencies."""
 
 _PACKAGE = re.compile(r"(?:@[a-z0-9-][a-z0-9._~-]*/)?[a-z0-9-][a-z0-9._~-]*")
 _REQUIRED = re.compile(
@@ -231,9 +216,8 @@ def _word(name: str) -> re.Pattern[str]:
     return re.compile(r"(?<![A-Za-z0-9])(?:python-|py-?)?" + "[-_.]?".join(parts), re.IGNORECASE)
 
 
-def _text(files: Files, globs: Iterable[str]) -> str:
+def _text(files: Files, globs: Sequence[str]) -> str:
     """The text of all files that fit one of the globs, by path or by name."""
-    globs = tuple(globs)
     fitting = sorted(
         path
         for path in files.paths
@@ -243,9 +227,7 @@ def _text(files: Files, globs: Iterable[str]) -> str:
     return "\n".join(content[:1_000_000].decode("utf-8", "replace") for content in contents)
 
 
-# ------------------------------------------------------------------------------------------------------
-# The import check: what a proposal imports is there, and what it takes away nobody imports any
-# more.
+# --- The check ----------------------------------------------------------------------------------------
 
 GATE = "import_check"
 
@@ -286,9 +268,8 @@ class _Check:
                 absent = self.absence.of(language, import_, path)
                 if absent is not None and not (language == "python" and import_.is_type_only):
                     severity = BLOCKING if absent.is_certain else ADVISORY
-                    yield _violation(
-                        path, import_, severity, absent.description, absent.suggested_fix
-                    )
+                    fix = absent.suggested_fix
+                    yield _violation(path, import_, severity, absent.description, fix)
 
     def _missing(self, path: str, import_: Import, location: Location) -> Violation:
         expected = location.expected
@@ -311,28 +292,22 @@ class _Check:
 
     def _may_be_made(self, location: Location) -> bool:
         """Whether what is missing may be there all the same: ignored by git, or made by a build."""
-        for path in location.expected:
-            if (
-                "*" not in path
-                and os.path.lexists(self.subject.root / path)
-                and path not in self._deleted
-            ):
-                return True
+        names = [path for path in location.expected if "*" not in path]
+        root = self.subject.root
+        if any(os.path.lexists(root / name) and name not in self._deleted for name in names):
+            return True
         if any(self._is_build_folder(folder) for folder in above(location.expected[0])):
             return True
         if glob.matches(location.expected[0], knowledge().generated):
             return True
-        names = [path for path in location.expected if "*" not in path]
-        if not self.subject.tree.is_git or not names:
-            return False
-        ignored = git(str(self.subject.root), "check-ignore", "--", *names)
-        return bool(ignored)
+        is_git = self.subject.tree.is_git
+        return is_git and bool(names) and bool(git(str(root), "check-ignore", "--", *names))
 
     def _is_build_folder(self, folder: str) -> bool:
         name = folder.rpartition("/")[2]
         return name in knowledge().build_folders and not self.subject.before.is_folder(folder)
 
-    # --- what a deletion breaks ---------------------------------------------------------------------------
+    # --- What a deletion breaks ---
 
     @functools.cached_property
     def _deleted(self) -> dict[str, str]:
@@ -371,11 +346,8 @@ class _Check:
             if not gone or import_.is_optional or path not in self.subject.before:
                 continue
             now = locate(import_, path, self.subject.after)
-            if (
-                now.state == FOUND
-                and (now.paths or not import_.names)
-                and not self._lost(import_, path, was, now)
-            ):
+            is_there = now.state == FOUND and (now.paths or not import_.names)
+            if is_there and not self._lost(import_, path, was, now):
                 continue
             description = f"{import_.written!r} leads to {gone[0]}, which the change deletes"
             fix = f"change the import in {path} too, or keep {gone[0]}"

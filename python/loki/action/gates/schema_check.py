@@ -13,9 +13,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Annotated, Any, Literal, TypeAlias
 
-import yaml
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -30,14 +30,13 @@ from pydantic import (
 from loki import config
 from loki.action.gates import data_parsers, gate, yaml_model
 from loki.action.gates.gate import ADVISORY, BLOCKING, Subject, Violation
+from loki.action.gates.yaml_model import Strict
 from loki.base.error import ConfigError
 from loki.base.toml import tomllib
 from loki.recognition.definition_file import Source
 from loki.recognition.pattern import PatternSet
 
-# ------------------------------------------------------------------------------------------------------
-# What manifests look like, as far as every tool agrees: wrong types and missing keys, no
-# opinions.
+# --- What manifests look like, as far as every tool agrees --------------------------------------------
 
 Texts: TypeAlias = Mapping[str, StrictStr]
 
@@ -74,11 +73,7 @@ def _specifiers(text: str) -> str:
 Requirement = Annotated[StrictStr, AfterValidator(_requirement)]
 
 
-class _Open(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-
-class PackageJson(_Open):
+class PackageJson(BaseModel):
     """package.json."""
 
     name: Annotated[StrictStr, AfterValidator(_npm_name)] | None = None
@@ -97,7 +92,7 @@ class PackageJson(_Open):
     workspaces: list[StrictStr] | dict[str, Any] | None = None
 
 
-class _CompilerOptions(_Open):
+class _CompilerOptions(BaseModel):
     target: StrictStr | None = None
     module: StrictStr | None = None
     lib: list[StrictStr] | None = None
@@ -113,11 +108,11 @@ class _CompilerOptions(_Open):
     skipLibCheck: StrictBool | None = None  # noqa: N815
 
 
-class _Reference(_Open):
+class _Reference(BaseModel):
     path: StrictStr
 
 
-class TsConfig(_Open):
+class TsConfig(BaseModel):
     """tsconfig.json."""
 
     compilerOptions: _CompilerOptions | None = None  # noqa: N815
@@ -128,19 +123,17 @@ class TsConfig(_Open):
     references: list[_Reference] | None = None
 
 
-class _Person(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _Person(Strict):
     name: StrictStr | None = None
     email: StrictStr | None = None
 
 
-class _Project(BaseModel):
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+class _Project(Strict):
+    model_config = ConfigDict(populate_by_name=True)
 
     name: Annotated[StrictStr, AfterValidator(_python_name)]
     version: StrictStr | None = None
-    dynamic: list[StrictStr] = []
+    dynamic: tuple[StrictStr, ...] = ()
     description: StrictStr | None = None
     readme: StrictStr | dict[str, Any] | None = None
     requires_python: Annotated[StrictStr, AfterValidator(_specifiers)] | None = Field(
@@ -170,18 +163,14 @@ class _Project(BaseModel):
         return self
 
 
-class _BuildSystem(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _BuildSystem(Strict):
     requires: list[Requirement]
     build_backend: StrictStr | None = Field(None, alias="build-backend")
     backend_path: list[StrictStr] | None = Field(None, alias="backend-path")
 
 
-class PyProject(BaseModel):
+class PyProject(Strict):
     """pyproject.toml."""
-
-    model_config = ConfigDict(extra="forbid")
 
     project: _Project | None = None
     build_system: _BuildSystem | None = Field(None, alias="build-system")
@@ -191,7 +180,7 @@ class PyProject(BaseModel):
     )
 
 
-# --- The schema check: manifests and loki's own files hold what their readers expect ------------------
+# --- The check ----------------------------------------------------------------------------------------
 
 GATE = "schema_check"
 
@@ -229,19 +218,7 @@ def _check_for(path: str) -> _Check | None:
     return None
 
 
-# --- manifests -----------------------------------------------------------------------------------------
-
-
-def _package_json(path: str, content: bytes) -> list[Violation]:
-    return _by_model(path, content, PackageJson, _json, _place_in_json)
-
-
-def _tsconfig(path: str, content: bytes) -> list[Violation]:
-    return _by_model(path, content, TsConfig, _json, _place_in_json)
-
-
-def _pyproject(path: str, content: bytes) -> list[Violation]:
-    return _by_model(path, content, PyProject, tomllib.loads, _place_in_toml)
+# --- Manifests ----------------------------------------------------------------------------------------
 
 
 Keys = tuple["str | int", ...]
@@ -249,11 +226,11 @@ Place = tuple["int | None", "int | None"]
 
 
 def _by_model(
-    path: str,
-    content: bytes,
     model: type[BaseModel],
     parse: Callable[[str], Any],
     place: Callable[[str, Keys], Place],
+    path: str,
+    content: bytes,
 ) -> list[Violation]:
     try:
         text = content.decode("utf-8-sig")
@@ -273,21 +250,14 @@ def _violation(
     path: str, text: str, keys: Keys, problem: Any, place: Callable[[str, Keys], Place]
 ) -> Violation:
     where = ".".join(str(key) for key in keys)
-    kind, said = problem["type"], problem["msg"].removeprefix("Value error, ")
-    if kind == "missing":
+    if problem["type"] == "missing":
         description = f"found no {where!r}, expected one"
-    elif kind == "extra_forbidden":
+    elif problem["type"] == "extra_forbidden":
         description = f"found {where!r}, which is no key there"
-    elif said.startswith("found"):
-        description = f"{where}: {said}" if where else said
     else:
-        expected = yaml_model.EXPECTED.get(
-            kind, said.removeprefix("Input should be ").replace("'", "")
-        )
-        shown = yaml_model.shown(problem["input"])
-        description = f"{where or 'the file'}: found {shown}, expected {expected}"
+        description = f"{where or 'the file'}: {yaml_model.complaint(problem)}"
     # A key that is not known may be newer than this release.
-    severity = ADVISORY if kind == "extra_forbidden" else BLOCKING
+    severity = ADVISORY if problem["type"] == "extra_forbidden" else BLOCKING
     return Violation(GATE, severity, path, description, *place(text, keys))
 
 
@@ -313,19 +283,10 @@ def _json(text: str) -> Any:
 def _place_in_json(text: str, keys: Keys) -> Place:
     """Line and column of a value; JSON is YAML's flow style, but for tabs."""
     try:
-        source = Source(data_parsers.plain_json(text).replace("\t", " "), "")
-        node = source.compose()
+        node = Source(data_parsers.plain_json(text).replace("\t", " "), "").compose()
     except ConfigError:
         return None, None
-    for key in keys:
-        inside: yaml.Node | None = None
-        if isinstance(node, yaml.MappingNode):
-            inside = next((value for name, value in node.value if name.value == str(key)), None)
-        elif isinstance(node, yaml.SequenceNode) and isinstance(key, int):
-            inside = node.value[key] if key < len(node.value) else None
-        if inside is None:
-            break
-        node = inside
+    node = yaml_model.node_at(node, keys)
     return node.start_mark.line + 1, node.start_mark.column + 1
 
 
@@ -359,26 +320,23 @@ def _parts(dotted: str) -> list[str]:
     return [part.strip().strip("\"'") for part in dotted.split(".")]
 
 
-# --- loki's own ---------------------------------------------------------------------------------------------
+# --- loki's own files ---------------------------------------------------------------------------------
 
 
-def _own(read: Callable[[bytes, str], object]) -> _Check:
-    def check(path: str, content: bytes) -> list[Violation]:
-        try:
-            read(content, path)
-        except ConfigError as error:
-            place = (error.line or None, error.column or None)
-            return [Violation(GATE, BLOCKING, path, error.reason, *place)]
-        return []
-
-    return check
+def _own(read: Callable[[bytes, str], object], path: str, content: bytes) -> list[Violation]:
+    try:
+        read(content, path)
+    except ConfigError as error:
+        place = (error.line or None, error.column or None)
+        return [Violation(GATE, BLOCKING, path, error.reason, *place)]
+    return []
 
 
 _CHECKS: Mapping[str, _Check] = {
-    "package.json": _package_json,
-    "tsconfig*.json": _tsconfig,
-    "pyproject.toml": _pyproject,
-    ".loki/config.toml": _own(config.loads),
-    ".loki/failure-patterns.yml": _own(PatternSet.loads),
-    ".loki/verification-gates.yml": _own(gate.read_gates),
+    "package.json": partial(_by_model, PackageJson, _json, _place_in_json),
+    "tsconfig*.json": partial(_by_model, TsConfig, _json, _place_in_json),
+    "pyproject.toml": partial(_by_model, PyProject, tomllib.loads, _place_in_toml),
+    ".loki/config.toml": partial(_own, config.loads),
+    ".loki/failure-patterns.yml": partial(_own, PatternSet.loads),
+    ".loki/verification-gates.yml": partial(_own, gate.read_gates),
 }

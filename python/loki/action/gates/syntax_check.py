@@ -1,17 +1,14 @@
 """The syntax check: what is proposed parses, by whatever judge of its language is here.
 
-A grammar is an optional package (``pip install loki-core[gates]``); which one a language has stands in
-``syntax-check.yml``. https://tree-sitter.github.io/py-tree-sitter/
-
 Which judges a language has stands in ``syntax-check.yml``. Where several are here, a text is refused only if
-none takes it: compilers extend languages, and grammars lag behind them.
+none takes it: compilers extend languages, and grammars lag behind them. A grammar of tree-sitter is an
+optional package (``pip install loki-core[gates]``): https://tree-sitter.github.io/py-tree-sitter/
 """
 
 from __future__ import annotations
 
 import importlib
 import itertools
-import json
 import posixpath
 import re
 import threading
@@ -41,7 +38,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 
-# --- Syntax errors by tree-sitter, for languages whose own parser is not here -------------------------
+# --- By tree-sitter, for languages whose own parser is not here ---------------------------------------
 
 MAX_BYTES = 2_000_000
 """Of a text that is parsed; chosen, not measured: a second's work."""
@@ -53,20 +50,18 @@ class NoGrammar(Exception):
     """The package with a grammar is not installed."""
 
 
-def check_by_grammar(package: str, function: str, content: bytes) -> None:
+def check_by_grammar(grammar: Grammar, content: bytes) -> None:
     """Raise a `Problem` at the first place where a text does not fit a grammar.
 
     Args:
-        package: the module that has the grammar.
-        function: of it, that gives the grammar.
+        grammar: of the language.
         content: the text, UTF-8.
 
     Raises:
         NoGrammar: the grammar, or tree-sitter itself, is not installed.
         Problem: the text does not fit.
     """
-    tree = _parser(package, function).parse(content)
-    root = tree.root_node
+    root = _parser(grammar).parse(content).root_node
     if not root.has_error:
         return
     node = next(_errors(root), root)
@@ -76,20 +71,14 @@ def check_by_grammar(package: str, function: str, content: bytes) -> None:
     raise Problem(_message(node, content), *place)
 
 
-def has_node(package: str, function: str, content: bytes, kinds: frozenset[str]) -> bool:
-    """Whether a text has a piece of one of these kinds."""
-    tree = _parser(package, function).parse(content)
-    return any(node.type in kinds for node in _walk(tree.root_node))
-
-
 @cache
-def _parser(package: str, function: str) -> Parser:
+def _parser(grammar: Grammar) -> Parser:
     try:
         tree_sitter = importlib.import_module("tree_sitter")
-        grammar = importlib.import_module(package)
+        package = importlib.import_module(grammar.package)
     except ImportError as error:
         raise NoGrammar(str(error)) from None
-    parser: Parser = tree_sitter.Parser(tree_sitter.Language(getattr(grammar, function)()))
+    parser: Parser = tree_sitter.Parser(tree_sitter.Language(getattr(package, grammar.function)()))
     return parser
 
 
@@ -104,11 +93,12 @@ def _errors(root: Node) -> Iterator[Node]:
         stack += reversed(inside)
 
 
-def _walk(root: Node) -> Iterator[Node]:
+def _kinds(root: Node) -> Iterator[str]:
+    """The kinds of all pieces of a text."""
     stack = [root]
     while stack:
         node = stack.pop()
-        yield node
+        yield node.type
         stack += node.children
 
 
@@ -121,20 +111,13 @@ def _message(node: Node, content: bytes) -> str:
     return f"syntax error: unexpected {shown!r}" if shown else "syntax error"
 
 
-# ------------------------------------------------------------------------------------------------------
-# A language's own tool as judge of its syntax: runs it on a copy, reads what it says of the
-# place.
+# --- By a language's own tool, run on a copy ----------------------------------------------------------
 
 _CARET = re.compile(r"[ \t]*\^+[ \t~]*")
 
 
 class TooSlow(Exception):
     """The tool was ended because it took too long."""
-
-
-def is_there(command: Sequence[str], root: Path) -> bool:
-    """Whether the program of a command can be started."""
-    return find_program(command[0], root) is not None
 
 
 def check_by_toolchain(
@@ -195,12 +178,14 @@ def _column(output: str, content: bytes, line: int) -> int | None:
     return None
 
 
-# --- The syntax check: what is proposed parses, by whatever judge of its language is here -------------
+# --- The check ----------------------------------------------------------------------------------------
 
 GATE = "syntax_check"
 
 
-class _Grammar(Strict):
+class Grammar(Strict):
+    """A module that has a grammar, and its function that gives it."""
+
     package: str
     function: str
 
@@ -220,7 +205,7 @@ class Language(Strict):
     names: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     parser: str = ""
-    grammar: _Grammar | None = None
+    grammar: Grammar | None = None
     tools: tuple[_Tool, ...] = ()
     lags: bool = False
     dialects: frozenset[str] = frozenset()
@@ -367,20 +352,15 @@ class _Judge:
 
     def _compilers(self, folder: str) -> frozenset[str]:
         """What the manifest of a folder says that the project depends on."""
-        try:
-            manifest = json.loads(
-                self.subject.after.read(posixpath.join(folder, MANIFEST)) or b"{}"
-            )
-            tables = (manifest.get(key) for key in ("dependencies", "devDependencies"))
-            return frozenset(name for table in tables if table for name in table)
-        except (OSError, KeyError, ValueError, TypeError, AttributeError, RecursionError):
-            return frozenset()
+        manifest = self.subject.after.json(posixpath.join(folder, MANIFEST))
+        tables = (manifest.get(key) for key in ("dependencies", "devDependencies"))
+        return frozenset(name for table in tables if isinstance(table, dict) for name in table)
 
     def _is_dialect(self, language: Language, content: bytes) -> bool:
         """Whether what the tool refuses and the grammar takes is more than a rule beyond grammar."""
         assert language.grammar is not None
-        package, function = language.grammar.package, language.grammar.function
-        return has_node(package, function, content, language.dialects)
+        root = _parser(language.grammar).parse(content).root_node
+        return any(kind in language.dialects for kind in _kinds(root))
 
     def _by_grammar(self, language: Language, content: bytes) -> Problem | bool | None:
         """A problem; True: none; None: not known."""
@@ -388,7 +368,7 @@ class _Judge:
             return None
         try:
             content.decode("utf-8")
-            check_by_grammar(language.grammar.package, language.grammar.function, content)
+            check_by_grammar(language.grammar, content)
         except UnicodeDecodeError as error:
             return Problem(f"not UTF-8: {error.reason}", content[: error.start].count(b"\n") + 1)
         except Problem as problem:
@@ -406,7 +386,7 @@ class _Judge:
                 continue
             command = self._command(tool)
             left = self.deadline - time.monotonic()
-            if command is None or left <= 0 or not is_there(command, self.subject.root):
+            if command is None or left <= 0 or not find_program(command[0], self.subject.root):
                 continue
             name = stem + (tool.written_as or extension)
             try:

@@ -5,7 +5,7 @@ Size, depth and aliases are held to the limits of `loki.recognition.definition_f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -103,27 +103,29 @@ def _explain(
     keys, forbidden = problem["loc"], problem["type"] == "extra_forbidden"
     is_key = keys[-1:] == ("[key]",)
     keys = keys[:-1] if is_key else keys
-    node = _node(root, keys, key=forbidden or is_key)
+    node = node_at(root, keys, key=forbidden or is_key)
     where = ".".join(str(key) for key in keys)
     if forbidden:
         names = _fields(model, keys[:-1])
         known = f"expected one of {', '.join(names)}" if names else "expected no such key"
         reason = f"found the key {keys[-1]!r}, {known}{did_you_mean(str(keys[-1]), names)}"
+    elif problem["type"] == "missing":
+        reason = f"found no key {where!r}, expected one"
     else:
-        found = shown(problem.get("input"))
-        expected = EXPECTED.get(problem["type"], "")
-        said = problem["msg"].removeprefix("Value error, ")
-        if problem["type"] == "missing":
-            reason = f"found no key {where!r}, expected one"
-        elif "found " in said:
-            reason = f"{where}: {said}"
-        else:
-            said = said.removeprefix("Input should be ").replace("'", "")
-            reason = f"{where}: found {found}, expected {expected or said}"
+        reason = f"{where}: {complaint(problem)}"
     return source.error(node.start_mark.index, reason.removeprefix(": "))
 
 
-EXPECTED = {
+def complaint(problem: Mapping[str, Any]) -> str:
+    """What was found and what was expected, of one of pydantic's errors."""
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    if "found " in message:
+        return message
+    expected = message.removeprefix("Input should be ").replace("'", "")
+    return f"found {_shown(problem['input'])}, expected {_EXPECTED.get(problem['type'], expected)}"
+
+
+_EXPECTED = {
     "int_type": "a whole number",
     "int_parsing": "a whole number",
     "string_type": "text",
@@ -136,8 +138,7 @@ EXPECTED = {
 }
 
 
-def shown(value: Any) -> str:
-    """What stands somewhere, in words."""
+def _shown(value: Any) -> str:
     if isinstance(value, dict):
         return "a mapping"
     if isinstance(value, (list, tuple)):
@@ -145,7 +146,7 @@ def shown(value: Any) -> str:
     return "nothing" if value is None else repr(value)[:60]
 
 
-def _node(node: yaml.Node, keys: Sequence[str | int], *, key: bool) -> yaml.Node:
+def node_at(node: yaml.Node, keys: Sequence[str | int], *, key: bool = False) -> yaml.Node:
     """The node of a value or, on demand, of its key; the nearest one above where there is none."""
     for count, name in enumerate(keys, 1):
         inside: yaml.Node | None = None

@@ -9,14 +9,14 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from loki.action.loop.briefing import CONTEXT_TOKENS
 from loki.action.loop.loop_events import StrategyResult
 from loki.action.strategies.strategy_context import Project, StrategyContext, StrategyNotApplicable
 from loki.base.tokens import BYTES_PER_TOKEN
 
-# --- The places in the project that a failing check names ---------------------------------------------
+# --- The places that a failing check names ------------------------------------------------------------
 
 MAX_OUTPUT = 256 * 1024
 """Characters of the output's beginning and of its end that are searched; chosen, not measured."""
@@ -51,14 +51,10 @@ def locations(situation: StrategyContext) -> list[Location]:
     found = [(failure.path, failure.line)]
     found += [(f.path, f.line) for f in reversed(failure.frames) if f.in_project]
     known = [(path, line or 1) for path, line in found if path and path in project]
-    named = _named(situation.output or failure.excerpt, project)
-    return list(dict.fromkeys((*known, *named)))[:MAX_LOCATIONS]
-
-
-def _named(output: str, project: Project) -> list[Location]:
+    output = situation.output or failure.excerpt
     if len(output) > 2 * MAX_OUTPUT:
         output = f"{output[:MAX_OUTPUT]}\n{output[-MAX_OUTPUT:]}"
-    return list(dict.fromkeys(_places(output, project)))
+    return list(dict.fromkeys((*known, *_places(output, project))))[:MAX_LOCATIONS]
 
 
 def _places(output: str, project: Project) -> Iterator[Location]:
@@ -84,14 +80,13 @@ def inside(named: str, project: Project) -> str | None:
         named: absolute, or relative to the project.
         project: its files.
     """
-    path = named.replace("\\", "/")
     root = str(project.root).rstrip("/") + "/"
-    path = path.removeprefix("file://").removeprefix(root)
+    path = named.replace("\\", "/").removeprefix("file://").removeprefix(root)
     path = posixpath.normpath(path)
     return path if path in project else None
 
 
-# --- Passages of files, and how as many of them as are worth most fit into a briefing -----------------
+# --- Passages of files, as many as fit into a briefing ------------------------------------------------
 
 BUDGET = CONTEXT_TOKENS * BYTES_PER_TOKEN
 """Characters of all that a strategy tells."""
@@ -225,17 +220,12 @@ def fitted(texts: Sequence[str], passages: Sequence[Passage], room: int = BUDGET
     return "\n\n".join(shown)
 
 
-def renamed(passage: Passage | None, why: str) -> Passage | None:
-    """The same passage, shown for another reason."""
-    return replace(passage, why=why) if passage else None
-
-
 def _indent(text: str) -> int:
     expanded = text.expandtabs(4)
     return len(expanded) - len(expanded.lstrip())
 
 
-# --- Where a project defines the names that an error mentions -----------------------------------------
+# --- Where the names are defined that an error mentions -----------------------------------------------
 
 MAX_NAMES = 12
 MAX_PER_NAME = 3
@@ -341,18 +331,14 @@ def _in_order(project: Project, near: str | None, first: Sequence[str]) -> list[
     folder = posixpath.dirname(near or "")
 
     def distance(path: str) -> tuple[bool, bool, bool, int]:
-        same_kind = posixpath.splitext(path)[1] == extension
-        return (
-            path not in first,
-            not same_kind,
-            posixpath.dirname(path) != folder,
-            path.count("/"),
-        )
+        is_other_kind = posixpath.splitext(path)[1] != extension
+        is_elsewhere = posixpath.dirname(path) != folder
+        return path not in first, is_other_kind, is_elsewhere, path.count("/")
 
     return sorted(project.paths, key=distance)
 
 
-# --- ``context_expand``: read the files and definitions that an error names ---------------------------
+# --- The strategy -------------------------------------------------------------------------------------
 
 REACH = 8
 """Lines shown before and after a place of the error; chosen, not measured."""
@@ -387,23 +373,20 @@ def _passages(situation: StrategyContext) -> Iterator[Passage | None]:
     near = places[0][0] if places else None
     imported = project.imported_by(near) if near else ()
     mentioned = names_in(failure.message)
-    on_line = [n for n in _names_on(places[:MAX_PLACES], project) if n not in mentioned]
+    on_line = [
+        name
+        for path, line in places[:MAX_PLACES]
+        for text in project.lines(path)[line - 1 : line]
+        for name in names_of_line(text)
+        if name not in mentioned
+    ]
     for names in (mentioned, on_line):
         for path, line in definitions(names, project, near, imported):
             name = next(n for n in names_of_line(project.lines(path)[line - 1]) if n in names)
-            yield renamed(definition(path, project.lines(path), line), f"defines {name}")
+            yield definition(path, project.lines(path), line, f"defines {name}")
 
 
-def _names_on(places: Sequence[Location], project: Project) -> list[str]:
-    return [
-        name
-        for path, line in places
-        for text in project.lines(path)[line - 1 : line]
-        for name in names_of_line(text)
-    ]
-
-
-# --- a regression ---------------------------------------------------------------------------------
+# --- A regression -------------------------------------------------------------------------------------
 
 
 def _uses(situation: StrategyContext, places: Sequence[Location]) -> Iterator[Passage | None]:

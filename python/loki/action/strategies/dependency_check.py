@@ -33,24 +33,12 @@ from loki.action.strategies.dependency.manifest_requirements import (
 )
 from loki.action.strategies.strategy_context import Project, StrategyContext, StrategyNotApplicable
 
-# --- What a project has instead of a module of its own that is not where it was looked for ------------
+# --- What a project has instead of a module that is not where it was looked for -----------------------
 
 LIKE = 0.6
 """How alike a name must be, of difflib's 0 to 1, to be pointed at; chosen, not measured."""
 
 MAX_SHOWN = 3
-
-
-def similar_modules(missing: Missing, ecosystem: str, situation: StrategyContext) -> list[str]:
-    """What to look at instead, a line each; none where the module is not the project's own.
-
-    Args:
-        missing: what the tool misses, and, where it says so, which name in it.
-        ecosystem: python, npm, go or cargo.
-        situation: the failure and the project.
-    """
-    project, importer = situation.project, situation.failure.path or ""
-    return list(OWN[ecosystem](missing, importer, project))
 
 
 def _python(missing: Missing, importer: str, project: Project) -> Iterator[str]:
@@ -152,7 +140,7 @@ OWN: Mapping[str, Callable[[Missing, str, Project], Iterator[str]]] = {
 }
 
 
-# --- ``dependency_check``: why a module cannot be found, or which requirements exclude each other -----
+# --- The strategy -------------------------------------------------------------------------------------
 
 NEAR = 0.8
 """How alike two names must be, of difflib's 0 to 1, for one to be the other misspelt; chosen, not
@@ -203,12 +191,11 @@ def _case(situation: StrategyContext, known: Ecosystem, found: Missing) -> _Case
     path = situation.failure.path
     near = path if path and path in project else None
     environment = Environment(known, situation.root, command, near)
-    return _Case(
-        situation, known, found, requirements(known, project.paths, project.read), environment
-    )
+    required = requirements(known, project.paths, project.read)
+    return _Case(situation, known, found, required, environment)
 
 
-# --- a conflict -----------------------------------------------------------------------------------
+# --- A conflict ---------------------------------------------------------------------------------------
 
 
 def _conflict(case: _Case, sides: Sequence[tuple[str, str]]) -> StrategyResult:
@@ -218,32 +205,25 @@ def _conflict(case: _Case, sides: Sequence[tuple[str, str]]) -> StrategyResult:
     told = " ".join(f"{who} {what}" for who, what in sides)
     lines += [_required(r) for r in case.required if r.name.lower() in told.lower()]
     lines.append("change the requirement of one side, so that both can be met")
-    return StrategyResult("dependency_check", "compared what is required", _cut(lines))
+    return _result("compared what is required", lines)
 
 
-# --- a module that is missing ---------------------------------------------------------------------
+# --- A module that is missing -------------------------------------------------------------------------
 
 
 def _missing(case: _Case) -> StrategyResult:
-    own = (
-        similar_modules(case.missing, case.known.name, case.situation)
-        if case.missing.module
-        else []
-    )
+    project, importer = case.situation.project, case.situation.failure.path or ""
+    own = list(OWN[case.known.name](case.missing, importer, project)) if case.missing.module else []
     if own:
         name = f"{case.missing.name} in " if case.missing.name else ""
         lines = [f"missing: {name}{case.module}, which is the project's own:", *own]
-        return StrategyResult(
-            "dependency_check", f"looked for {case.module} in the project", _cut(lines)
-        )
+        return _result(f"looked for {case.module} in the project", lines)
     package = _package(case)
     required = [r for r in case.required if _is_of(r.name, package, case)]
-    lines = [
-        f"missing: {case.module}" + (f" (package {package})" if package != case.module else "")
-    ]
-    lines += [_required(requirement) for requirement in required]
+    by_package = f" (package {package})" if package != case.module else ""
+    lines = [f"missing: {case.module}{by_package}", *map(_required, required)]
     if not required:
-        looked = ", ".join(path for _, path in _manifests(case)) or "none found"
+        looked = ", ".join(path for _, path in manifests(case.known, project.paths)) or "none found"
         lines.append(f"required nowhere; manifests looked in: {looked}")
         lines += _misspelt(case, package)
     version = case.environment.version(package)
@@ -251,7 +231,7 @@ def _missing(case: _Case) -> StrategyResult:
     lines.append(f"installed in {case.environment.name}: {there}")
     if version is not None:
         lines += _although_installed(case, package, version, required)
-        return StrategyResult("dependency_check", f"looked {case.module} up", _cut(lines))
+        return _result(f"looked {case.module} up", lines)
     return _install(case, package, required, lines)
 
 
@@ -281,26 +261,24 @@ def _install(
     words, shown = forms[0], shlex.join(forms[-1])
     if refusal := _refusal(case, package, forms, lines if not required else ()):
         lines.append(f"so: loki does not install it, as {refusal}; a person could run: {shown}")
-        return StrategyResult("dependency_check", f"looked {case.module} up", _cut(lines))
+        return _result(f"looked {case.module} up", lines)
     finished, files = situation.run_fix(words)
     if not finished.is_success:
         said = finished.output.decode("utf-8", "replace").strip().splitlines()[-6:]
         lines += [f"`{shown}` failed:", *(f"  {line}" for line in said)]
-        return StrategyResult(
-            "dependency_check", f"tried `{shown}`, which failed", _cut(lines), files
-        )
+        return _result(f"tried `{shown}`, which failed", lines, files)
     cured = situation.check is not None and situation.passes_now(situation.check)
     lines.append(f"installed with `{shown}`")
     if not required:
         lines.append(f"no manifest requires it yet: add {package} to one")
     done = f"ran `{shown}`; the check {'passes now' if cured else 'still fails'}"
-    return StrategyResult("dependency_check", done, _cut(lines), files, acted=True)
+    return _result(done, lines, files, acted=True)
 
 
 def _forms(case: _Case, package: str, required: Sequence[Requirement]) -> list[tuple[str, ...]]:
     """The command that installs it, and how else it may be written; the last is for people."""
     how = _way(case)
-    words = how.declared if required and how.declared else how.command
+    words = (required and how.declared) or how.command
     python_requires = required and case.known.name == "python"
     values = {
         "{package}": package,
@@ -325,17 +303,13 @@ def _refusal(
         return "that is no name of a package"
     if any(line.startswith(_MISSPELT) for line in lines):
         return "the name may be misspelt"
-    shown = [shlex.join(form) for form in forms]
-    if not any(
-        fnmatch.fnmatchcase(form, glob) for form in shown for glob in case.situation.allowed
-    ):
+    shown, allowed = [shlex.join(form) for form in forms], case.situation.allowed
+    if not any(fnmatch.fnmatchcase(form, glob) for form in shown for glob in allowed):
         return "`allow_commands` does not have it"
-    if problem := why_not_runnable(forms[0], case.situation.root):
-        return problem
-    return ""
+    return why_not_runnable(forms[0], case.situation.root) or ""
 
 
-# --- names ----------------------------------------------------------------------------------------
+# --- Names --------------------------------------------------------------------------------------------
 
 
 def _package(case: _Case) -> str:
@@ -347,9 +321,7 @@ def _package(case: _Case) -> str:
         dotted = module.split(".")
         tops = [".".join(dotted[:count]) for count in range(len(dotted), 0, -1)]
         listed = next((known.packages[name] for name in tops if name in known.packages), None)
-        declared = next(
-            (r.name for r in case.required if same_name(r.name, dotted[0], "python")), None
-        )
+        declared = next((r.name for r in case.required if _is_of(r.name, dotted[0], case)), None)
         return declared or case.environment.provider(dotted[0]) or listed or dotted[0]
     if known.name == "npm":
         parts = module.split("/")
@@ -370,10 +342,6 @@ def _required(requirement: Requirement) -> str:
     return f"{requirement.path}:{requirement.line} requires {requirement} ({requirement.section})"
 
 
-def _manifests(case: _Case) -> list[tuple[str, str]]:
-    return manifests(case.known, case.situation.project.paths)
-
-
 def _misspelt(case: _Case, package: str) -> list[str]:
     """Names of what is required or installed that this one may have been meant to be."""
     names = {r.name: f"{r.path}:{r.line}" for r in case.required}
@@ -388,8 +356,10 @@ def _misspelt(case: _Case, package: str) -> list[str]:
     return [f"{_MISSPELT} there is {by_plain[n]} ({names[by_plain[n]]})" for n in close]
 
 
-def _cut(lines: Sequence[str]) -> str:
-    """The lines that there is room for, the first first."""
+def _result(
+    done: str, lines: Sequence[str], files: tuple[str, ...] = (), *, acted: bool = False
+) -> StrategyResult:
+    """With the lines that there is room for, the first first."""
     kept: list[str] = []
     room = BUDGET
     for line in lines:
@@ -397,4 +367,4 @@ def _cut(lines: Sequence[str]) -> str:
         if room < 0:
             break
         kept.append(line)
-    return "\n".join(kept)
+    return StrategyResult("dependency_check", done, "\n".join(kept), files, acted=acted)

@@ -17,15 +17,15 @@ from support.gate_syntax import RIGHT, check, subject
 @pytest.fixture
 def no_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine without any of the languages' own tools."""
-    monkeypatch.setattr(syntax_check, "is_there", lambda _command, _root: False)
+    monkeypatch.setattr(syntax_check, "find_program", lambda _name, _root: None)
 
 
 @pytest.fixture
 def no_grammars(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An installation without the extra."""
 
-    def missing(package: str, function: str) -> None:
-        raise syntax_check.NoGrammar(package)
+    def missing(grammar: syntax_check.Grammar) -> None:
+        raise syntax_check.NoGrammar(grammar.package)
 
     syntax_check._parser.cache_clear()
     with monkeypatch.context() as patch:

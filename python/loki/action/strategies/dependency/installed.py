@@ -1,10 +1,11 @@
-"""What is installed where a project's checks run; nothing of the project is executed.
+"""What is installed where a project's checks run.
 
-Nothing of the project is executed; the program is asked once, in a folder that holds nothing of it.
+Nothing of the project is executed; the interpreter is asked once, in a folder that holds nothing of it.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib.metadata
 import json
 import os
@@ -27,13 +28,14 @@ from loki.action.strategies.dependency.manifest_requirements import (
     Requirement,
     ecosystems,
     plain_name,
+    same_name,
     satisfies,
 )
 from loki.base.error import LokiError
 from loki.base.toml import tomllib
 from loki.recognition.fix import program_name
 
-# --- The Python that a project's checks run in: which program it is, and what it says of itself -------
+# --- The Python that a project's checks run in ---------------------------------------------------------
 
 SECONDS = 10.0
 """Until an interpreter that does not answer is given up; chosen, not measured."""
@@ -78,11 +80,11 @@ def interpreter_beside(folder: Path) -> Iterator[str]:
 def ask_interpreter(program: str) -> dict[str, Any] | None:
     """An interpreter's ``path``, ``builtin`` modules and ``version``; None where it does not answer."""
     with suppress(TimeoutError):  # of a machine at load: the next one may have its answer
-        return _ask(program, interpreter_stamp(program))
+        return _ask(program, _changed_at(program))
     return None
 
 
-def interpreter_stamp(path: str) -> float:
+def _changed_at(path: str) -> float:
     """When a file or folder was changed; 0 where it is not there."""
     try:
         return os.stat(path).st_mtime
@@ -97,13 +99,11 @@ def _ask(program: str, _stamp: float) -> dict[str, Any] | None:
         # It runs what stands in the project's environment, which a test may have written.
         box = read_only()
         finished = process.run((program, "-c", _ASK), cwd="/", timeout=SECONDS, box=box)
-        if finished.timed_out:
-            raise TimeoutError
         said = json.loads(finished.stdout) if finished.is_success else None
-    except TimeoutError:
-        raise
     except (LokiError, ValueError, OSError):
         return None
+    if finished.timed_out:
+        raise TimeoutError
     return said if isinstance(said, dict) else None
 
 
@@ -112,7 +112,114 @@ def _python() -> Ecosystem:
     return next(known for known in ecosystems() if known.interpreters)
 
 
-# --- What is installed where a project's checks run; nothing of the project is executed ---------------
+# --- Which modules it can import ----------------------------------------------------------------------
+#
+# They are found as files on its path: `importlib.machinery.PathFinder` would run ``.pth`` lines.
+
+
+@dataclass(frozen=True)
+class PythonEnvironment:
+    """What can be imported.
+
+    Attributes:
+        interpreter: the program.
+        modules: top-level names that are there.
+        is_whole: nothing hides what else may be there (import hooks of editable installs).
+        is_own: the project's own, or the one that is active; not just any on the ``PATH``.
+    """
+
+    interpreter: str
+    modules: frozenset[str]
+    is_whole: bool
+    is_own: bool = True
+
+    def may_have(self, module: str) -> bool:
+        """Whether a dotted module is there, or nobody can tell.
+
+        Below a top-level package nothing is called missing: it may extend its path, or make modules
+        when it runs.
+        """
+        return not self.is_whole or module.split(".", maxsplit=1)[0] in self.modules
+
+
+def environment(root: Path) -> PythonEnvironment | None:
+    """What the project's checks can import; None where no interpreter answers."""
+    program = interpreter_of_project(root)
+    said = ask_interpreter(program) if program else None
+    if program is None or said is None:
+        return None
+    folders = tuple(folder for folder in said["path"] if os.path.isdir(folder))
+    modules, is_whole = _known(folders, tuple(map(_changed_at, folders)))
+    is_own = own_interpreter(root) is not None
+    return PythonEnvironment(program, modules.union(said["builtin"]), is_whole, is_own)
+
+
+@lru_cache(maxsize=8)
+def _known(folders: tuple[str, ...], _stamps: tuple[float, ...]) -> tuple[frozenset[str], bool]:
+    return _modules(folders)
+
+
+def _modules(folders: Iterable[str]) -> tuple[frozenset[str], bool]:
+    found: set[str] = set()
+    is_whole = True
+    for folder in folders:
+        try:
+            entries = list(os.scandir(folder))
+        except OSError:
+            continue
+        for entry in entries:
+            name = entry.name
+            if name.endswith(".pth"):
+                is_whole = is_whole and not _adds_hook(entry.path, found)
+            elif name.endswith((".py", ".so", ".pyd", ".pyc")):
+                found.add(name.split(".")[0])
+            elif "." not in name and name.isidentifier():
+                found.add(name)
+            elif name.endswith(".egg-link"):
+                is_whole = False
+    return frozenset(found), is_whole
+
+
+def _adds_hook(path: str, found: set[str]) -> bool:
+    """Read a ``.pth`` file: folders are looked into; a line that runs code may do anything."""
+    try:
+        lines = Path(path).read_text("utf-8", "replace").splitlines()[:1000]
+    except OSError:
+        return False
+    runs = False
+    for line in lines:
+        if line.startswith(("import ", "import\t")):
+            is_harmless = any(known in line for known in _HARMLESS)
+            runs = runs or not (is_harmless or _is_mapping(path, line, found))
+        elif line.strip() and not line.startswith("#"):
+            folder = os.path.join(os.path.dirname(path), line.strip())
+            names, whole = _modules([folder]) if os.path.isdir(folder) else (frozenset(), True)
+            found |= names
+            runs = runs or not whole
+    return runs
+
+
+def _is_mapping(path: str, line: str, found: set[str]) -> bool:
+    """Take the names from setuptools' finder of an editable install, which lists them."""
+    name = line.removeprefix("import ").split(";")[0].strip()
+    try:
+        text = Path(os.path.dirname(path), name + ".py").read_text("utf-8")
+        match = _MAPPING.search(text)
+        mapping = ast.literal_eval(match[1]) if match else None
+    except (OSError, ValueError, SyntaxError):
+        return False
+    if not isinstance(mapping, dict):
+        return False
+    found |= {str(module).split(".")[0] for module in mapping}
+    return True
+
+
+_MAPPING = re.compile(r"^MAPPING[^=]*= (\{.*\})$", re.MULTILINE)
+_HARMLESS = ("_virtualenv", "distutils-precedence", "_distutils_hack", "coverage")
+"""Code in ``.pth`` files that makes no module importable."""
+
+
+# --- Which packages are installed, and in which versions ----------------------------------------------
 
 MAX_DISTRIBUTIONS = 5_000
 MAX_LOCK_BYTES = 8 * 1024 * 1024
@@ -163,7 +270,7 @@ class Environment:
             return satisfies(version, requirement.wanted, bare=bare)
         return None
 
-    # --- Python -----------------------------------------------------------------------------------
+    # --- Python ---
 
     @cached_property
     def interpreter(self) -> str | None:
@@ -178,16 +285,14 @@ class Environment:
     @cached_property
     def distributions(self) -> dict[str, importlib.metadata.Distribution]:
         """Installed distributions by their plain name."""
+        said = ask_interpreter(self.interpreter) if self.interpreter else None
+        folders = said["path"] if said else []
         found: dict[str, importlib.metadata.Distribution] = {}
-        for distribution in importlib.metadata.distributions(path=list(self._folders())):
+        for distribution in importlib.metadata.distributions(path=folders):
             name = distribution.metadata["Name"]
             if name and len(found) < MAX_DISTRIBUTIONS:
                 found.setdefault(plain_name(name, "python"), distribution)
         return found
-
-    def _folders(self) -> Iterable[str]:
-        said = ask_interpreter(self.interpreter) if self.interpreter else None
-        return [str(folder) for folder in said["path"]] if said else []
 
     def provider(self, module: str) -> str | None:
         """The installed distribution that has a module, by its own files; None where none has."""
@@ -206,10 +311,10 @@ class Environment:
         found = self.distributions.get(plain_name(package, "python"))
         return None if found is None else str(found.version or "")
 
-    # --- others -----------------------------------------------------------------------------------
+    # --- Others ---
 
     def _of_npm(self, package: str) -> str | None:
-        folder = (self.root / (self.near or "")).parent if self.near else self.root
+        folder = (self.root / self.near).parent if self.near else self.root
         for place in (folder, *folder.parents):
             manifest = place / "node_modules" / package / "package.json"
             if manifest.is_file():
@@ -224,21 +329,15 @@ class Environment:
             packages = tomllib.loads(text).get("package") or []
         except ValueError:
             return None
-        wanted = plain_name(package, "cargo")
-        return next(
-            (
-                str(p.get("version", ""))
-                for p in packages
-                if plain_name(p["name"], "cargo") == wanted
-            ),
-            None,
+        versions = (
+            str(p.get("version", "")) for p in packages if same_name(p["name"], package, "cargo")
         )
+        return next(versions, None)
 
     def _of_go(self, package: str) -> str | None:
         """The version that go.sum has a hash of."""
-        versions = re.findall(
-            rf"^{re.escape(package)} (\S+?)(?:/go\.mod)? ", _go_sum(self.root), re.MULTILINE
-        )
+        line = rf"^{re.escape(package)} (\S+?)(?:/go\.mod)? "
+        versions = re.findall(line, _text(self.root / "go.sum"), re.MULTILINE)
         return versions[-1] if versions else None
 
 
@@ -258,10 +357,6 @@ def _version_in(manifest: Path) -> str:
         return str(json.loads(_text(manifest)).get("version") or "")
     except (ValueError, AttributeError, RecursionError):
         return ""
-
-
-def _go_sum(root: Path) -> str:
-    return _text(root / "go.sum")
 
 
 def _text(path: Path) -> str:

@@ -26,7 +26,7 @@ from packaging.utils import canonicalize_name
 from loki.action.gates.yaml_model import Strict, read_beside
 from loki.base.toml import tomllib
 
-# --- Whether a version is in a range as package.json and Cargo.toml write them ------------------------
+# --- Whether a version is in a range as npm and Cargo write them --------------------------------------
 
 _VERSION = re.compile(
     r"v?(?P<major>\d{1,9}|[xX*])(?:\.(?P<minor>\d{1,9}|[xX*]))?(?:\.(?P<patch>\d{1,9}|[xX*]))?"
@@ -260,7 +260,7 @@ def conflicts_in(text: str, known: Ecosystem) -> list[tuple[str, str]]:
     return list(found)
 
 
-# --- What a project's manifests require, properly parsed; pure, over texts ----------------------------
+# --- What manifests require ---------------------------------------------------------------------------
 
 MAX_MANIFESTS = 200
 """Of one ecosystem that are read; chosen, not measured."""
@@ -304,8 +304,7 @@ def requirements(
     for manifest, path in manifests(known, paths):
         text = read(path)
         try:
-            read_one = READERS[manifest]
-            found += _placed(path, text, read_one(text))
+            found += _placed(path, text, READERS[manifest](text))
         except (ValueError, TypeError, AttributeError, configparser.Error, RecursionError):
             continue
     return found
@@ -361,7 +360,7 @@ def _placed(path: str, text: str, entries: Iterator[Entry]) -> list[Requirement]
     return found
 
 
-# --- the formats ----------------------------------------------------------------------------------
+# --- The formats --------------------------------------------------------------------------------------
 
 
 def _pyproject(text: str) -> Iterator[Entry]:
@@ -374,7 +373,7 @@ def _pyproject(text: str) -> Iterator[Entry]:
         yield from _python_lines(lines, f"dependency-groups.{name}")
     tool = data.get("tool") or {}
     poetry = tool.get("poetry") or {}
-    yield from _table(poetry.get("dependencies"), "dependencies", skip={"python"})
+    yield from _table(poetry.get("dependencies"), "dependencies", skip="python")
     yield from _table(poetry.get("dev-dependencies"), "dev-dependencies")
     for name, group in (poetry.get("group") or {}).items():
         yield from _table(group.get("dependencies"), f"group.{name}")
@@ -403,13 +402,11 @@ def _setup_cfg(text: str) -> Iterator[Entry]:
     parser = configparser.ConfigParser(interpolation=None)
     parser.read_string(text)
     if parser.has_section("options"):
-        lines = parser.get("options", "install_requires", fallback="").splitlines()
-        yield from _python_lines([line for line in lines if line.strip()], "install_requires")
+        lines = parser.get("options", "install_requires", fallback="")
+        yield from _python_lines(lines.splitlines(), "install_requires")
     if parser.has_section("options.extras_require"):
-        for name, lines_of in parser.items("options.extras_require"):
-            yield from _python_lines(
-                [line for line in lines_of.splitlines() if line.strip()], f"extras_require.{name}"
-            )
+        for name, lines in parser.items("options.extras_require"):
+            yield from _python_lines(lines.splitlines(), f"extras_require.{name}")
 
 
 def _pipfile(text: str) -> Iterator[Entry]:
@@ -420,16 +417,8 @@ def _pipfile(text: str) -> Iterator[Entry]:
 
 def _package_json(text: str) -> Iterator[Entry]:
     data = json.loads(text)
-    for section in _NPM_SECTIONS:
+    for section in ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies"):
         yield from _table(data.get(section), section)
-
-
-_NPM_SECTIONS = (
-    "dependencies",
-    "devDependencies",
-    "peerDependencies",
-    "optionalDependencies",
-)
 
 
 def _go_mod(text: str) -> Iterator[Entry]:
@@ -458,15 +447,14 @@ def _cargo(text: str) -> Iterator[Entry]:
             yield from _table(place.get(section), section)
 
 
-def _table(table: Any, section: str, skip: Sequence[str] | set[str] = ()) -> Iterator[Entry]:
+def _table(table: Any, section: str, skip: str = "") -> Iterator[Entry]:
     for name, wanted in (table or {}).items():
-        if name in skip:
+        if name == skip:
             continue
+        versions = wanted
         if isinstance(wanted, dict):
             origin = next((f"{k}: {wanted[k]}" for k in _ORIGINS if wanted.get(k)), "")
             versions = wanted.get("version") or origin
-        else:
-            versions = wanted
         yield str(name), versions if isinstance(versions, str) else "", section
 
 

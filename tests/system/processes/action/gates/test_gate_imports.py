@@ -13,8 +13,7 @@ from loki.action.changes.change import Change
 from loki.action.changes.tree import Tree
 from loki.action.gates import import_check
 from loki.action.gates.gate import ADVISORY, BLOCKING, Subject, Violation
-from loki.action.gates.python_ast import environment
-from loki.action.strategies.dependency.installed import interpreter_of_project
+from loki.action.strategies.dependency.installed import environment, interpreter_of_project
 
 Edits = dict[str, "str | bytes | None"]
 

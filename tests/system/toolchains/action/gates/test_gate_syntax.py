@@ -17,8 +17,8 @@ from support.toolchain import need, need_node_modules
 def no_grammars(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An installation without the extra."""
 
-    def missing(package: str, function: str) -> None:
-        raise syntax_check.NoGrammar(package)
+    def missing(grammar: syntax_check.Grammar) -> None:
+        raise syntax_check.NoGrammar(grammar.package)
 
     syntax_check._parser.cache_clear()
     with monkeypatch.context() as patch:
