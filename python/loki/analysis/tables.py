@@ -31,7 +31,7 @@ from loki.base.time import isoformat, moment
 from loki.decision.breakers_file import RECOVERIES, TRANSITIONS
 from loki.jobs.dead_letters.dead_letter_form import letter_of
 from loki.jobs.queue import queue_index
-from loki.jobs.queue.queue_lists import document
+from loki.jobs.queue.queue_index import document
 from loki.memory import attempt_metrics, dead_letter_log, task_record
 from loki.memory.attempt import Attempt, CheckRecord, log_name
 from loki.memory.attempt_metrics import uses

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from loki.jobs.queue.queue import Queue
-    from loki.jobs.queue.queue_lists import Lists
+    from loki.jobs.queue.queue_index import Lists
     from loki.jobs.queue.queued_task import ListName, QueuedTask
     from loki.workspace import Workspace
 

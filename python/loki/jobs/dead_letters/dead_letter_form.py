@@ -126,7 +126,7 @@ def task_of(letter: QueuedTask) -> QueuedTask:
 
     Example:
         >>> letter = {"task_id": "a", "failure_count": 5, "task_data": {"title": "A", "x": 1}}
-        >>> task = task_of(queued_task_format.read(letter))
+        >>> task = task_of(queued_task.read_entry(letter))
         >>> task.id, task.title, task.lifetime_attempts, task.raw["x"]
         ('a', 'A', 5, 1)
     """

@@ -29,7 +29,7 @@ from loki.jobs.dead_letters.dead_letter_review import (
 )
 from loki.jobs.dead_letters.fact_finder import FactFinder
 from loki.jobs.queue.queue import queue_of
-from loki.jobs.queue.queue_lists import document
+from loki.jobs.queue.queue_index import document
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.memory.attempt import Attempt
 from loki.memory.dead_letter import HUMAN, DeadLetter, PastAttempt
@@ -80,7 +80,7 @@ def escalation_ways(task_id: str, others: tuple[str, ...] = ()) -> tuple[Option,
         others: further dead letters with the same root cause.
 
     Example:
-        >>> ways("fix-login")[0].command
+        >>> escalation_ways("fix-login")[0].command
         'loki dead-letters retry fix-login --fixed-by COMMIT'
     """
     ids = shlex.join([task_id, *others])

@@ -29,7 +29,7 @@ from loki.people.escalation import Case, Escalations, OpenEscalation, shared_cau
 from loki.recognition.failure import Failure, recognize
 
 if TYPE_CHECKING:
-    from loki.jobs.queue.queue_lists import Lists
+    from loki.jobs.queue.queue_index import Lists
     from loki.workspace import Workspace
 
 MOST_COMMITS = 500

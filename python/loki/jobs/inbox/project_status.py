@@ -15,7 +15,7 @@ from loki.memory.task_record import TaskRecord
 from loki.people.request import Request
 
 if TYPE_CHECKING:
-    from loki.jobs.queue.queue_lists import Lists
+    from loki.jobs.queue.queue_index import Lists
     from loki.workspace import Workspace
 
 LAST = 5

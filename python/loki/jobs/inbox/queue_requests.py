@@ -15,7 +15,7 @@ from loki.jobs.queue.queued_task import QueuedTask
 from loki.people.request import Option, Request, yes_or_no
 
 if TYPE_CHECKING:
-    from loki.jobs.queue.queue_lists import Lists
+    from loki.jobs.queue.queue_index import Lists
     from loki.jobs.recurring.recurring_task import RecurringTask, Unreadable
     from loki.workspace import Workspace
 
@@ -118,7 +118,7 @@ def _stuck(_workspace: Workspace, look: ProjectSnapshot) -> Iterator[Request]:
         yield _never(first, f"{told}. May {first.id} begin without?", others=tuple(names[1:]))
 
 
-def _alone(task: QueuedTask, gone: Sequence[queued_task.InboxItem]) -> Request:
+def _alone(task: QueuedTask, gone: Sequence[queued_task.OpenDependency]) -> Request:
     told = ", ".join(f"{one.id} ({one.where or 'which nobody has submitted'})" for one in gone)
     back = (
         Option("bring back what it waits for", f"loki queue retry {shlex.quote(one.id)}")
@@ -135,7 +135,7 @@ def _never(task: QueuedTask, why: str, *more: Option, others: tuple[str, ...] = 
     return Request(task.id, "stuck", task.title, question, since, options, task.id, others=others)
 
 
-def never(lists: Lists, task: QueuedTask) -> tuple[queued_task.InboxItem, ...]:
+def never(lists: Lists, task: QueuedTask) -> tuple[queued_task.OpenDependency, ...]:
     """What a task waits for in vain."""
     waits = queued_task.waits_for(task, lists.where)
     return tuple(one for one in waits if one.where in GONE)

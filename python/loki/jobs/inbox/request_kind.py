@@ -20,7 +20,7 @@ from loki.people.request import Request, RequestLog
 
 if TYPE_CHECKING:
     from loki.decision.breaker import BreakerSnapshot
-    from loki.jobs.queue.queue_lists import Lists
+    from loki.jobs.queue.queue_index import Lists
     from loki.jobs.recurring.recurring_task import RecurringTask, Unreadable
     from loki.workspace import Workspace
 

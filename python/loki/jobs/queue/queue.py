@@ -10,12 +10,11 @@ from __future__ import annotations
 import atexit
 import logging
 import os
-import sqlite3
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -26,10 +25,19 @@ from loki.base.error import StoreError, UsageError
 from loki.base.log import log_event
 from loki.base.secret import holds_mask, holds_secret, mask_secrets, masked
 from loki.base.time import Clock, isoformat
-from loki.jobs.queue import queue_lists
+from loki.jobs.dead_letters import dead_letter_form
+from loki.jobs.queue import queue_lists, queued_task
 from loki.jobs.queue.queue_file_sync import DELAY, QueueFileSync, Writing
-from loki.jobs.queue.queue_index import Database, Index, Unreadable, copied, in_memory
-from loki.jobs.queue.queue_lists import Capacity, LeasedTask, Lists
+from loki.jobs.queue.queue_index import Database, Lists, Unreadable, copied, in_memory, metadata
+from loki.jobs.queue.queue_lists import (
+    EDITED,
+    NO_LIMIT,
+    LeasedTask,
+    Slots,
+    leasable,
+    saying,
+    task_in_lists,
+)
 from loki.jobs.queue.queued_task import LISTS, Blocked, ListName, QueuedTask
 from loki.jobs.queue.worker_lock import Worker, is_over
 from loki.memory.attempt import log_name
@@ -39,33 +47,7 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 
-# --- How often a task was attempted over its life, whoever worked on it -------------------------------
-
-
-def lifetime_attempts(store: Store, task: QueuedTask, made: int | None = None) -> int:
-    """Attempts over a task's life.
-
-    Args:
-        store: where its attempts are kept.
-        task: the task, with those that are known.
-        made: attempts since; None: as its history says. A worker that died reported none.
-    """
-    if made is not None:
-        return task.lifetime_attempts + made
-    return max(task.lifetime_attempts, _last(store, task.id))
-
-
-def _last(store: Store, id_: str) -> int:
-    try:
-        numbers = (record.get("attempt") for record in store.scan(log_name(safe_id(id_))))
-        return max((number for number in numbers if isinstance(number, int)), default=0)
-    except (UsageError, StoreError):  # it cannot have a folder, or nobody can tell
-        return 0
-
-
-# ------------------------------------------------------------------------------------------------------
-# One queue that processes share: the lock, the index in a transaction, and the lists that follow
-# it.
+# --- What processes share: the lock, the index in a transaction, and the lists that follow it ---------
 
 LOCK = "queue"
 
@@ -104,17 +86,17 @@ class Shared:
 
     def copy(self) -> Lists:
         """All lists at one moment."""
-        copies: list[Index] = []
-        with self.looking(lambda index: copies.append(copied(index))) as lists:
+        copies: list[Lists] = []
+        with self.looking(lambda lists: copies.append(copied(lists))) as lists:
             pass
-        return Lists(copies[0]) if copies else lists
+        return copies[0] if copies else lists
 
     @contextmanager
-    def looking(self, then: Callable[[Index], object] = id) -> Iterator[Lists]:
+    def looking(self, then: Callable[[Lists], object] = id) -> Iterator[Lists]:
         """The lists, to look at inside ``with``.
 
         Args:
-            then: is shown the index afterwards, if there is one.
+            then: is shown them afterwards, where there is an index.
 
         Raises:
             StoreError: one of them cannot be read; says where.
@@ -136,19 +118,18 @@ class Shared:
         return self._database.path.exists() or bool(self._store.names("queue/"))
 
     def _read_only(self) -> Lists:
-        lists = Lists(in_memory(), self._now())
-        self._outside.take_in(lists, self._now())
-        self._complain(lists)
+        lists = in_memory(self._now())
+        self._take_in(lists)
         return lists
 
     # --- changing --------------------------------------------------------------------------------------
 
     @contextmanager
-    def changing(self, then: Callable[[Index], object] = id) -> Iterator[Lists]:
+    def changing(self, then: Callable[[Lists], object] = id) -> Iterator[Lists]:
         """The lists, to be changed; kept at the end, unless something went wrong.
 
         Args:
-            then: is shown the index after it was kept, still under the lock.
+            then: is shown them after they were kept, still under the lock.
 
         Raises:
             StoreError: they cannot be read or written; nothing has changed then.
@@ -162,38 +143,26 @@ class Shared:
                     if waited >= PATIENCE:
                         raise
                 else:
-                    yield from self._change(lists)
-                    then(lists.index)
+                    with self._database.undone_where_it_fails(lists):
+                        yield lists
+                        writings = self._outside.due(lists)
+                    self._database.commit(lists)
+                    self._write(lists, writings)
+                    then(lists)
                     return
             waited += POLL
             self._clock.wait(POLL, threading.Event())  # somebody may be writing it just now
 
     def _begin(self) -> Lists:
-        index = self._database.begin()
-        try:
-            lists = Lists(index, self._now())
-            self._outside.take_in(lists, self._now())
-            self._complain(lists)
-        except sqlite3.Error as error:
-            self._database.roll_back(index)
-            raise self._database.error(error) from error
-        except BaseException:
-            self._database.roll_back(index)
-            raise
+        lists = self._database.begin(self._now())
+        with self._database.undone_where_it_fails(lists):
+            self._take_in(lists)
         return lists
 
-    def _change(self, lists: Lists) -> Iterator[Lists]:
-        try:
-            yield lists
-            writings = self._outside.due(lists.index, self._now())
-        except sqlite3.Error as error:
-            self._database.roll_back(lists.index)
-            raise self._database.error(error) from error
-        except BaseException:
-            self._database.roll_back(lists.index)
-            raise
-        self._database.commit(lists.index)
-        self._write(lists, writings)
+    def _take_in(self, lists: Lists) -> None:
+        self._outside.take_in(lists)
+        for complaint in lists.complaints():
+            self._tell(complaint)
 
     # --- the lists follow ------------------------------------------------------------------------------
 
@@ -209,8 +178,8 @@ class Shared:
 
     def _round(self, left: int) -> None:
         lists = self._begin()
-        writings = self._outside.due(lists.index, self._now(), at_once=True)
-        self._database.commit(lists.index)
+        writings = self._outside.due(lists, at_once=True)
+        self._database.commit(lists)
         self._write(lists, writings, left)
 
     def _write(self, lists: Lists, writings: Sequence[Writing], left: int = ROUNDS) -> None:
@@ -241,12 +210,6 @@ class Shared:
         self.follow()
         _behind.discard(self)
 
-    # --- the edge --------------------------------------------------------------------------------------
-
-    def _complain(self, lists: Lists) -> None:
-        for complaint in lists.complaints():
-            self._tell(complaint)
-
     def _tell(self, what: str) -> None:
         if (said := f"{self._store.folder}: {what}") not in _told:
             _told.add(said)
@@ -269,7 +232,7 @@ def _at_exit() -> None:
 atexit.register(_at_exit)
 
 
-# --- The queue of tasks, shared by all workers of a project -------------------------------------------
+# --- The verbs ----------------------------------------------------------------------------------------
 
 LEASE = 60.0
 """Seconds that a claim holds, for workers of other machines. Chosen, not measured."""
@@ -364,12 +327,12 @@ class Queue:
         Raises:
             UsageError: as for `submit`.
         """
-        with self._changing() as lists:
+        with self._shared.changing() as lists:
             return queue_lists.submit(lists, tasks, self._now())
 
     # --- working ---------------------------------------------------------------------------------------
 
-    def lease(self, worker: Worker, capacity: Capacity | None = None) -> LeasedTask | None:
+    def lease(self, worker: Worker, slots: Slots = NO_LIMIT) -> LeasedTask | None:
         """Take the first task that can be worked on, for this worker alone.
 
         First come those of higher priority, then those that were submitted earlier. Claims of
@@ -377,25 +340,27 @@ class Queue:
 
         Args:
             worker: who; inside its ``with``.
-            capacity: how much may be out, and which; None: all.
+            slots: how much may be out, and which.
 
         Returns:
             The claim; None: nothing can be worked on now.
         """
         worker.fileno()
-        with self._changing() as lists:
+        with self._shared.changing() as lists:
             self._reap(lists, worker)
-            task = next(queue_lists.leasable(lists, capacity), None)
+            task = next(leasable(lists, slots), None)
             if task is None:
                 return None
             now = self.clock.now()
-            claim = queue_lists.lease_task(lists, task, worker.lease(task, now, self._end(now)))
-        worker.held.add((claim.id, claim.lease.generation))
+            lease = worker.lease(task, now, self._end(now))
+            leased = replace(task, claim=lease, generation=lease.generation)
+            claim = LeasedTask(lists.move(leased, "in-progress"), lease)
+        worker.held.add((claim.id, lease.generation))
         return claim
 
     def renew(self, claim: LeasedTask) -> LeasedTask | None:
         """Hold a claim for longer; None: it is lost, and the work is another's."""
-        with self._changing() as lists:
+        with self._shared.changing() as lists:
             task = queue_lists.leased(lists, claim)
             if task is None:
                 return None
@@ -448,10 +413,10 @@ class Queue:
         attempts: int | None,
     ) -> bool:
         more = {} if outcome is None else {"outcome": masked(outcome)}
-        with self._changing() as lists:
+        with self._shared.changing() as lists:
             task = queue_lists.leased(lists, claim)
             if task is not None:
-                queue_lists.end(lists, self._lived(task, attempts), to, {**said, **more})
+                lists.move(saying(self._lived(task, attempts), {**said, **more}), to)
             return task is not None
 
     def release(
@@ -468,7 +433,7 @@ class Queue:
             Where it went: pending, or dead-letter after too many attempts over its life; None: the
             claim is lost, and nothing changed.
         """
-        with self._changing() as lists:
+        with self._shared.changing() as lists:
             task = queue_lists.leased(lists, claim)
             if task is None:
                 return None
@@ -478,7 +443,7 @@ class Queue:
 
     def reap(self) -> list[str]:
         """End the claims of dead workers; ids of their tasks. `claim` does so, too."""
-        with self._changing() as lists:
+        with self._shared.changing() as lists:
             return self._reap(lists)
 
     def _reap(self, lists: Lists, worker: Worker | None = None) -> list[str]:
@@ -526,9 +491,16 @@ class Queue:
         Raises:
             UsageError: no such task is in progress, or a worker of loki's is at work on it.
         """
-        with self._changing() as lists:
+        with self._shared.changing() as lists:
             self._reap(lists)
-            return queue_lists.withdraw(lists, id_)
+            task = lists.find(id_)
+            if task is not None and lists.where(id_) == "in-progress":
+                if task.claim is not None:
+                    raise UsageError(
+                        f"{task.claim.worker} works on {id_!r}: end that process first"
+                    )
+                lists.move(task, "pending")
+            return task_in_lists(lists, id_, ("pending",))
 
     def edit(self, id_: str, **changes: Any) -> QueuedTask:
         """Change what a task asks for, wherever it stands; who works on it goes on as they began.
@@ -536,12 +508,18 @@ class Queue:
         Raises:
             UsageError: there is no such task, or it is completed.
         """
-        with self._changing() as lists:
-            return queue_lists.edit(lists, id_, changes, self._now())
+        with self._shared.changing() as lists:
+            task = task_in_lists(lists, id_, [name for name in LISTS if name != "completed"])
+            after = replace(dead_letter_form.task_of(task), **changes)
+            data = masked({**queued_task.write_entry(after), EDITED: self._now()})
+            if isinstance(task.raw.get("task_data"), Mapping):
+                data = {**task.raw, "task_data": {**task.raw["task_data"], **data}}
+            lists.replace(queued_task.read_entry(data))
+            return task_in_lists(lists, id_, LISTS)
 
     def _edit(self, id_: str, change: Callable[[QueuedTask], QueuedTask]) -> QueuedTask:
-        with self._changing() as lists:
-            task = queue_lists.task_in_lists(lists, id_, ("pending", "in-progress"))
+        with self._shared.changing() as lists:
+            task = task_in_lists(lists, id_, ("pending", "in-progress"))
             changed = change(task)
             if changed != task:
                 lists.replace(changed)
@@ -561,7 +539,7 @@ class Queue:
         Raises:
             UsageError: the entry does not say which task it is.
         """
-        with self._changing() as lists:
+        with self._shared.changing() as lists:
             if claim is not None and queue_lists.leased(lists, claim) is None:
                 return False
             queue_lists.dead_letter(lists, entry, self._now())
@@ -580,8 +558,16 @@ class Queue:
         Raises:
             UsageError: no such task failed, is a dead letter or was abandoned.
         """
-        with self._changing() as lists:
-            return queue_lists.requeue(lists, id_, said or {}, self._now(), reset=reset)
+        with self._shared.changing() as lists:
+            more = said or {}
+            letter = task_in_lists(lists, id_, ("failed", "dead-letter", "abandoned"))
+            if lists.where(id_) != "failed":
+                before = dead_letter_form.letter_of(letter)
+                past = dead_letter_form.requeued(before, self._now(), is_new_approach=reset)
+                more = {**past, **more}
+            task = dead_letter_form.task_of(letter)
+            task = replace(task, lost=0, lifetime_attempts=0 if reset else task.lifetime_attempts)
+            return lists.move(saying(task, masked(more)), "pending")
 
     def abandon(self, id_: str, reason: str) -> QueuedTask:
         """Give a task up for good.
@@ -589,8 +575,10 @@ class Queue:
         Raises:
             UsageError: no such task is pending, failed or a dead letter.
         """
-        with self._changing() as lists:
-            return queue_lists.abandon(lists, id_, reason, self._now())
+        with self._shared.changing() as lists:
+            task = task_in_lists(lists, id_, ("pending", "failed", "dead-letter"))
+            said = masked({"reason": reason, "abandoned_at": self._now()})
+            return lists.move(saying(task, said), "abandoned")
 
     def achieve(self, id_: str, outcome: Mapping[str, Any] | None = None) -> bool:
         """Nobody is to work on a task any more that was achieved by whoever had not claimed it.
@@ -601,25 +589,27 @@ class Queue:
         """
         if self.where(id_) in {None, "completed", "in-progress"}:  # as nearly always
             return False
-        with self._changing() as lists:
-            return queue_lists.achieve(lists, id_, masked(outcome or {}), self._now())
+        with self._shared.changing() as lists:
+            task = lists.find(id_)
+            if task is None or lists.where(id_) in {"completed", "in-progress"}:
+                return False
+            said = {"completed_at": self._now(), "outcome": masked(outcome or {})}
+            lists.move(saying(dead_letter_form.task_of(task), said), "completed")
+            return True
 
     def dead_letter_metadata(self) -> dict[str, Any]:
         """``last_reviewed``, ``total_abandoned`` and ``total_recovered`` of ``dead-letter.json``."""
         with self._shared.looking() as lists:
-            return queue_lists.metadata(lists.beside("dead-letter"))
+            return metadata(lists.beside("dead-letter"))
 
     def reviewed(self) -> None:
         """The dead letters have been reviewed just now."""
-        with self._changing() as lists:
+        with self._shared.changing() as lists:
             extra = lists.beside("dead-letter")
-            extra["metadata"] = {**queue_lists.metadata(extra), "last_reviewed": self._now()}
+            extra["metadata"] = {**metadata(extra), "last_reviewed": self._now()}
             lists.set_extra("dead-letter", extra)
 
     # --- under the lock --------------------------------------------------------------------------------
-
-    def _changing(self) -> AbstractContextManager[Lists]:
-        return self._shared.changing()
 
     def _now(self) -> str:
         return isoformat(self.clock.now())
@@ -628,10 +618,22 @@ class Queue:
         return isoformat(now + timedelta(seconds=self._lease))
 
     def _lived(self, task: QueuedTask, attempts: int | None) -> QueuedTask:
-        return replace(task, lifetime_attempts=lifetime_attempts(self._store, task, attempts))
+        """With the attempts of its life; None since: as its history says, for who died told none."""
+        if attempts is None:
+            lived = max(task.lifetime_attempts, self._last_attempt(task.id))
+        else:
+            lived = task.lifetime_attempts + attempts
+        return replace(task, lifetime_attempts=lived)
+
+    def _last_attempt(self, id_: str) -> int:
+        try:
+            found = (record.get("attempt") for record in self._store.scan(log_name(safe_id(id_))))
+            return max((number for number in found if isinstance(number, int)), default=0)
+        except (UsageError, StoreError):  # it cannot have a folder, or nobody can tell
+            return 0
 
 
-# --- The queue of a project: joins it with the project's files, clock, checks and agents --------------
+# --- The queue of a project ---------------------------------------------------------------------------
 
 
 def queue_of(workspace: Workspace) -> Queue:
@@ -686,7 +688,6 @@ def edit(workspace: Workspace, id_: str, changes: Mapping[str, Any]) -> tuple[Qu
     Raises:
         UsageError: it could not begin so, a command holds a secret, or it is completed or unknown.
     """
-    from loki.jobs.dead_letters import dead_letter_form
     from loki.jobs.work.finish import CANNOT
 
     queue = queue_of(workspace)

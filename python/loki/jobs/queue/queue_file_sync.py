@@ -11,6 +11,7 @@ what it has displaced: another program's writing is taken in whenever it comes.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import secrets
@@ -28,20 +29,20 @@ from loki.jobs.queue.queue_index import (
     ALONG,
     FORMER_SECONDS,
     Entry,
-    Index,
+    Lists,
     QueueFile,
     Row,
     Unreadable,
+    document,
     dump,
     kept_key,
     read,
     text,
 )
-from loki.jobs.queue.queue_lists import Lists, current, document
 from loki.jobs.queue.queued_task import LISTS, ListName
 from loki.memory.store import ASIDE, parsed_json
 
-# --- What another program's writing of a list means for what is known. Pure ---------------------------
+# --- What another program's writing means. Pure -------------------------------------------------------
 
 SLOW = 10.0
 """Seconds between reading a list and writing it that other programs may take. Chosen, not measured."""
@@ -137,7 +138,7 @@ def _with(row: Row, entry: Entry) -> Entry:
     )
 
 
-# --- The queue's lists as files, which other programs read and write: taken in, and written out -------
+# --- The files of the lists ---------------------------------------------------------------------------
 
 DELAY = 1.0
 """Seconds that a list may be behind; chosen: nobody who looks at it minds, and it costs a few percent."""
@@ -183,17 +184,16 @@ class QueueFileSync:
 
     # --- taking in -------------------------------------------------------------------------------------
 
-    def take_in(self, lists: Lists, now: float) -> None:
+    def take_in(self, lists: Lists) -> None:
         """Take in what other programs have written since.
 
         Raises:
             Unreadable: a list is none at this moment.
             StoreError: one cannot be read.
         """
-        index = lists.index
-        known = {row[0]: row[1:] for row in index.run("SELECT name, stat, digest FROM list")}
+        known = {row[0]: row[1:] for row in lists.run("SELECT name, stat, digest FROM list")}
         changed: list[tuple[ListName, QueueFile, str, bytes]] = []
-        is_new_boot = index.one("SELECT value FROM fact WHERE name = 'boot'") != boot_id()
+        is_new_boot = lists.one("SELECT value FROM fact WHERE name = 'boot'") != boot_id()
         for name in LISTS:
             stat = self._seen[name] = stamp(self.path(name))
             before, last = known[name]
@@ -203,16 +203,16 @@ class QueueFileSync:
             digest = _digest(data)
             # Whoever was to make it was killed before, or the machine went down.
             if stat == before or (is_new_boot and last and _is_torn(data)):
-                self._is_ours(index, name, stat, "", now)
-            elif last == digest or self._was_written(index, name, digest):
-                self._is_ours(index, name, stat, digest, now)
+                self._is_ours(lists, name, stat, "")
+            elif last == digest or self._was_written(lists, name, digest):
+                self._is_ours(lists, name, stat, digest)
             else:
-                lines = {row.line for row in index.all_of(name)}
+                lines = {row.line for row in lists.all_of(name)}
                 changed.append((name, self._read(name, data, bool(lines), lines), stat, data))
         if is_new_boot:
-            index.run("INSERT OR REPLACE INTO fact VALUES ('boot', ?)", boot_id())
+            lists.run("INSERT OR REPLACE INTO fact VALUES ('boot', ?)", boot_id())
         for name, found, stat, data in changed:
-            self._merge(lists, name, found, stat, data, now)
+            self._merge(lists, name, found, stat, data)
 
     def _read(self, name: ListName, data: bytes, has_tasks: bool, lines: set[str]) -> QueueFile:
         if has_tasks and not data.strip() and self.path(name).exists():
@@ -222,23 +222,21 @@ class QueueFileSync:
             )
         return read(document(name), data.decode("utf-8", "replace"), lines)
 
-    def _was_written(self, index: Index, name: ListName, digest: str) -> bool:
+    def _was_written(self, lists: Lists, name: ListName, digest: str) -> bool:
         sql = "SELECT 1 FROM written WHERE list = ? AND digest = ?"
-        return index.one(sql, name, digest) is not None
+        return lists.one(sql, name, digest) is not None
 
-    def _is_ours(self, index: Index, name: ListName, stat: str, digest: str, now: float) -> None:
+    def _is_ours(self, lists: Lists, name: ListName, stat: str, digest: str) -> None:
         """What stands there was written here, now or before."""
-        index.run("UPDATE list SET stat = ? WHERE name = ?", stat, name)
-        if index.one("SELECT digest FROM list WHERE name = ?", name) != digest:
-            index.touch(name, now)
+        lists.run("UPDATE list SET stat = ? WHERE name = ?", stat, name)
+        if lists.one("SELECT digest FROM list WHERE name = ?", name) != digest:
+            lists.touch(name)
 
     def _merge(
-        self, lists: Lists, name: ListName, found: QueueFile, stat: str, data: bytes, now: float
+        self, lists: Lists, name: ListName, found: QueueFile, stat: str, data: bytes
     ) -> None:
-        index = lists.index
-
         def was_here(entry: Entry) -> float | None:
-            rows = index.run(
+            rows = lists.run(
                 "SELECT line, at FROM former WHERE id = ? AND list = ?",
                 kept_key(id_of(entry)),
                 name,
@@ -246,23 +244,25 @@ class QueueFileSync:
             said = parsed_json(entry.line)
             return next((at for line, at in rows.fetchall() if parsed_json(line) == said), None)
 
-        rows = index.all_of(name)
-        merged = merge(rows, found.entries, was_here, lambda id_: index.where(id_) is not None, now)
-        ids = _apply(index, name, merged.order, now)
+        rows = lists.all_of(name)
+        merged = merge(
+            rows, found.entries, was_here, lambda id_: lists.where(id_) is not None, lists.now
+        )
+        ids = _apply(lists, name, merged.order)
         for entry in merged.stale:
-            index.run(
+            lists.run(
                 "UPDATE entry SET copied_to = ?, copied_at = ? WHERE id = ? AND counts = 1 "
                 "AND list != ?",
-                *(name, now, kept_key(id_of(entry)), name),
+                *(name, lists.now, kept_key(id_of(entry)), name),
             )
         for row in merged.gone if data or not rows else [*merged.gone, *_shown(merged.kept)]:
             ids |= {row.id} if row.id is not None else set()
-            _take_out(index, row, now)
+            _take_out(lists, row)
         for id_ in ids:
-            index.finish(id_)
-            _end_move(index, id_, now)
-        is_dirty = index.one("SELECT dirty FROM list WHERE name = ?", name) is not None
-        extra = {**found.extra, **index.beside(name)} if is_dirty else dict(found.extra)
+            lists.finish(id_)
+            _end_move(lists, id_)
+        is_dirty = lists.one("SELECT dirty FROM list WHERE name = ?", name) is not None
+        extra = {**found.extra, **lists.beside(name)} if is_dirty else dict(found.extra)
         unseen = [row for row in merged.kept if row.shown is not None] if data else []
         for row in unseen:
             logger.warning(
@@ -272,50 +272,51 @@ class QueueFileSync:
                 row.id or row.line[:60],
             )
         is_whole = not (merged.kept or merged.stale or is_dirty) and bool(data)
-        index.run(
+        lists.run(
             "UPDATE list SET extra = ?, stat = ?, digest = ?, size = ?, dirty = ? WHERE name = ?",
             *(dump(extra), stat, _digest(data), len(data)),
-            *(None if is_whole or not (rows or data) else now, name),
+            *(None if is_whole or not (rows or data) else lists.now, name),
         )
 
     # --- writing out -----------------------------------------------------------------------------------
 
-    def due(self, index: Index, now: float, *, at_once: bool = False) -> list[Writing]:
+    def due(self, lists: Lists, *, at_once: bool = False) -> list[Writing]:
         """What is to be written now; the index says from then on that it was.
 
         Args:
-            index: in a transaction, which is to be committed before `write`.
-            now: seconds since the epoch.
+            lists: in a transaction, which is to be committed before `write`.
             at_once: whether it is due or not.
         """
-        dirty = index.run("SELECT name, dirty, size FROM list WHERE dirty IS NOT NULL").fetchall()
+        dirty = lists.run("SELECT name, dirty, size FROM list WHERE dirty IS NOT NULL").fetchall()
         if not dirty:
             return []
         oldest = min(row[1] for row in dirty)
-        is_due = at_once or not 0 <= now - oldest < DELAY or all(row[2] <= SMALL for row in dirty)
+        is_due = (
+            at_once or not 0 <= lists.now - oldest < DELAY or all(row[2] <= SMALL for row in dirty)
+        )
         if not is_due:
             return []
         names = {row[0] for row in dirty}
         # From the end: a task on its way stands in two lists rather than in none.
-        found = [self._prepared(index, name, now) for name in reversed(ALONG) if name in names]
-        index.run("DELETE FROM former WHERE at < ?", now - FORMER_SECONDS)
+        found = [self._prepared(lists, name) for name in reversed(ALONG) if name in names]
+        lists.run("DELETE FROM former WHERE at < ?", lists.now - FORMER_SECONDS)
         return found
 
-    def _prepared(self, index: Index, name: ListName, now: float) -> Writing:
-        data = text(index.lines(name), index.beside(name)).encode()
+    def _prepared(self, lists: Lists, name: ListName) -> Writing:
+        data = text(lists.lines(name), lists.beside(name)).encode()
         digest = _digest(data)
-        index.run(
+        lists.run(
             "UPDATE list SET digest = ?, stat = ?, size = ?, dirty = NULL WHERE name = ?",
             # Killed from here on: what was there and is missing was removed by somebody else.
             *(digest, "being written" if self._seen.get(name) else "", len(data), name),
         )
-        number = index.run(
+        number = lists.run(
             "INSERT INTO written (list, digest) VALUES (?, ?)", name, digest
         ).lastrowid
-        index.run(
+        lists.run(
             "DELETE FROM written WHERE number <= ?", (number or 0) - len(LISTS) * MOST_WRITTEN
         )
-        index.run("UPDATE entry SET shown = ? WHERE list = ? AND shown IS NULL", now, name)
+        lists.run("UPDATE entry SET shown = ? WHERE list = ? AND shown IS NULL", lists.now, name)
         return Writing(name, data)
 
     def write(self, writings: Iterable[Writing]) -> bool:
@@ -340,18 +341,17 @@ class QueueFileSync:
         Raises:
             StoreError: it cannot be read or written.
         """
-        path, text = self._folder / CURRENT, current(lists)
+        path, data = self._folder / CURRENT, _current(lists)
         before = stamp(path)
         old = contents(path)
         if is_garbage(old):
             self._set_aside(old)
         elif old and not _is_known(old, lists):
             return
-        if text is None:
+        if not data:
             if old:
                 path_containment.remove(self._folder, CURRENT)
-        elif text.encode("utf-8", "backslashreplace") != old:
-            data = text.encode("utf-8", "backslashreplace")
+        elif data != old:
             atomic_file.replace_if(path, data, lambda stat: _stamp(stat) == before)
 
     def mend_current(self, lists: Lists) -> None:
@@ -375,62 +375,60 @@ class QueueFileSync:
         logger.warning(".loki/%s was damaged: what it held is kept as .loki/%s", CURRENT, kept)
 
 
-def _apply(
-    index: Index, name: ListName, order: list[tuple[Row | None, Entry | None]], now: float
-) -> set[str]:
+def _apply(lists: Lists, name: ListName, order: list[tuple[Row | None, Entry | None]]) -> set[str]:
     """Let the entries of a list stand as another program has written them; ids to be settled."""
     ids: set[str] = set()
     keys: list[int] = []
     last, is_in_order = float("-inf"), True
-    end = index.end_of(name)
+    end = lists.end_of(name)
     for number, (row, entry) in enumerate(order):
         if row is None:
             assert entry is not None
             # Between those around it, if they are numbered anew; else at the end.
-            keys.append(index.insert(name, end + number, entry, now))
+            keys.append(lists.insert(name, end + number, entry, lists.now))
             is_in_order &= all(one is None for one, _ in order[number:])
         else:
             is_in_order &= row.pos > last
             last = max(last, row.pos)
             keys.append(row.key)
             if entry is not None:
-                index.change(row, name, row.pos, entry, now)
+                lists.change(row, name, row.pos, entry)
         task = entry.task if entry is not None else None
         ids |= {task.id} if task is not None else set()
         ids |= {row.id} if row is not None and entry is not None and row.id is not None else set()
     if not is_in_order:
         rest = set(keys)
-        index.number(name, [*keys, *(row.key for row in index.all_of(name) if row.key not in rest)])
+        lists.number(name, [*keys, *(row.key for row in lists.all_of(name) if row.key not in rest)])
     return ids
 
 
-def _end_move(index: Index, id_: str, now: float) -> None:
+def _end_move(lists: Lists, id_: str) -> None:
     """Take the older copy away where a move between two lists was interrupted: the newer one says so."""
-    if index.one("SELECT COUNT(*) FROM entry WHERE id = ?", kept_key(id_)) != 2:  # noqa: PLR2004
+    if lists.one("SELECT COUNT(*) FROM entry WHERE id = ?", kept_key(id_)) != 2:  # noqa: PLR2004
         return
-    rows = [row for name in ALONG for row in index.all_with(kept_key(id_), name)]
+    rows = [row for name in ALONG for row in lists.all_with(kept_key(id_), name)]
     for older, newer in (rows, reversed(rows)):
         taken = newer.task.taken_from
         if taken and older.list != newer.list and taken == queued_task.entry_digest(older.task):
-            index.remove(older)
-            index.touch(older.list, now)
-            index.finish(id_)
+            lists.remove(older)
+            lists.touch(older.list)
+            lists.finish(id_)
             return
 
 
-def _take_out(index: Index, row: Row, now: float) -> None:
+def _take_out(lists: Lists, row: Row) -> None:
     """An entry that another program took out; it may have put the task back elsewhere before."""
-    copied, at = index.run(
+    copied, at = lists.run(
         "SELECT copied_to, copied_at FROM entry WHERE key = ?", row.key
     ).fetchone() or (None, 0.0)
     others = (
-        index.one("SELECT COUNT(*) FROM entry WHERE id = ?", row.id) if row.id is not None else 0
+        lists.one("SELECT COUNT(*) FROM entry WHERE id = ?", row.id) if row.id is not None else 0
     )
-    if copied is not None and others == 1 and now - at < SLOW:
-        index.change(row, copied, index.end_of(copied), Entry(row.line), now)
-        index.touch(copied, now)
+    if copied is not None and others == 1 and lists.now - at < SLOW:
+        lists.change(row, copied, lists.end_of(copied), Entry(row.line))
+        lists.touch(copied)
     else:
-        index.remove(row)
+        lists.remove(row)
 
 
 def _shown(rows: Iterable[Row]) -> list[Row]:
@@ -441,6 +439,16 @@ def id_of(entry: Entry) -> str:
     """The id of an entry's task."""
     assert entry.task is not None
     return entry.task.id
+
+
+def _current(lists: Lists) -> bytes:
+    """What ``current-task.json`` is to say: what was claimed last; empty: nothing."""
+    held = [(task.claim.since, task.id, task) for task in lists.of("in-progress") if task.claim]
+    if not held:
+        return b""
+    raw = dict(max(held, key=lambda one: one[:2])[2].raw)
+    text = json.dumps(raw, indent=1, ensure_ascii=False) + "\n"
+    return text.encode("utf-8", "backslashreplace")
 
 
 def _is_known(data: bytes, lists: Lists) -> bool:

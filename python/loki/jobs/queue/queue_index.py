@@ -19,7 +19,7 @@ import logging
 import os
 import sqlite3
 from collections.abc import Container, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -28,14 +28,24 @@ from typing import Any
 from loki.base import atomic_file
 from loki.base.error import StoreError
 from loki.jobs.queue import queued_task
-from loki.jobs.queue.queued_task import LISTS, ListName, QueuedTask
+from loki.jobs.queue.queued_task import LISTS, ListName, QueuedTask, entry_digest, fresh
 from loki.memory.store import parsed_json
 
-# --- A list of the queue as a file: ``{"tasks": […]}``, one task a line. Pure -------------------------
+# --- A list as a file: ``{"tasks": […]}``, one task a line. Pure --------------------------------------
 
 
 class Unreadable(StoreError):
     """A list that is none; somebody may be writing it at this moment."""
+
+
+def document(name: ListName) -> str:
+    """Name of a list's document in a store.
+
+    Example:
+        >>> document("dead-letter")
+        'queue/dead-letter.json'
+    """
+    return f"queue/{name}.json"
 
 
 _HEAD = '{"tasks": ['
@@ -100,7 +110,7 @@ class QueueFile:
         """The whole file.
 
         Example:
-            >>> queue = QueueFile((Entry.of(queued_task_format.read({"id": "a"})),))
+            >>> queue = QueueFile((Entry.of(queued_task.read_entry({"id": "a"})),))
             >>> print(queue.text(), end="")
             {"tasks": [
             {"id": "a"}
@@ -195,13 +205,9 @@ def dump(data: Any) -> str:
     return text.replace(_REPLACED, "\\ufffd").encode("utf-8", "backslashreplace").decode()
 
 
-# ------------------------------------------------------------------------------------------------------
-# What stands in the queue's lists, in SQLite: what is asked of it costs the same whatever its
-# size.
+# --- The lists, as rows -------------------------------------------------------------------------------
 
-# ------------------------------------------------------------------------------------------------------
-# What stands in the queue's lists, in SQLite: what is asked of it costs the same whatever its
-# size.
+_OTHER = "give it another id, or take it out"
 
 VERSION = 1
 """Of the tables; an index of another version is made anew from the lists."""
@@ -298,11 +304,23 @@ def kept_key(id_: str) -> str:
     return id_.encode("utf-8", "backslashreplace").decode()
 
 
-class Index:
-    """The rows, through one connection; changes belong to the transaction that it is in."""
+class Lists:
+    """All lists as they are at one moment, through one connection; changed by whoever holds the lock.
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self.connection = connection
+    Changes belong to the transaction that the connection is in.
+
+    Args:
+        connection: to the rows.
+        now: seconds since the epoch, for changes.
+
+    Attributes:
+        connection, now: likewise.
+        has_changed: whether a verb has changed them.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, now: float = 0.0) -> None:
+        self.connection, self.now = connection, now
+        self.has_changed = False
 
     def run(self, sql: str, *values: Any) -> sqlite3.Cursor:
         """Run a statement."""
@@ -313,11 +331,12 @@ class Index:
         row = self.run(sql, *values).fetchone()
         return None if row is None else row[0]
 
-    # --- looking ---------------------------------------------------------------------------------------
+    # --- tasks -----------------------------------------------------------------------------------------
 
-    def counting(self, id_: str) -> Row | None:
-        """The entry that counts for a task."""
-        return next(iter(self._rows("WHERE id = ? AND counts = 1", kept_key(id_))), None)
+    def find(self, id_: str) -> QueuedTask | None:
+        """A task, wherever it stands."""
+        row = self._counting(id_)
+        return None if row is None else row.task
 
     def where(self, id_: str) -> ListName | None:
         """The list that a task stands in; None: it is unknown."""
@@ -326,38 +345,87 @@ class Index:
         )
         return found
 
-    def rows(self, name: ListName, most: int = -1) -> list[Row]:
-        """The entries of tasks that count in a list, in its order; at most so many, -1: all."""
-        return self._rows("WHERE list = ? AND counts = 1 ORDER BY pos LIMIT ?", name, most)
+    def of(self, name: ListName, most: int = -1) -> list[QueuedTask]:
+        """The tasks of a list that count there, in its order; at most so many, -1: all."""
+        return self._tasks("WHERE list = ? AND counts = 1 ORDER BY pos LIMIT ?", name, most)
 
-    def ranked(self, most: int = -1) -> list[Row]:
-        """Those of pending, the highest priority first; at most so many, -1: all."""
+    def ranked(self, most: int = -1) -> list[QueuedTask]:
+        """The tasks of pending, the highest priority first; at most so many, -1: all."""
         where = "WHERE list = 'pending' AND counts = 1 ORDER BY rank DESC, pos LIMIT ?"
-        return self._rows(where, most)
+        return self._tasks(where, most)
 
-    def ready(self) -> Iterator[Row]:
-        """The tasks that can be claimed, in order; the first alone, as nearly always that is taken."""
+    def ready(self) -> Iterator[QueuedTask]:
+        """The tasks of pending that nothing keeps from being claimed, in order."""
         where = (
             "INDEXED BY ready WHERE list = 'pending' AND counts = 1 AND blocked = 0 AND waits = 0 "
             "ORDER BY rank DESC, pos LIMIT ? OFFSET ?"
         )
-        begin, most = 0, 1
-        while rows := self._rows(where, most, begin):
-            yield from rows
+        begin, most = 0, 1  # the first alone, as nearly always that is taken
+        while tasks := self._tasks(where, most, begin):
+            yield from tasks
             begin, most = begin + most, 2000
 
-    def blocked(self) -> list[Row]:
-        """Those of pending that nobody may claim, in its order."""
-        return self._rows(
+    def blocked(self) -> list[QueuedTask]:
+        """The tasks of pending that nobody may claim, in its order."""
+        return self._tasks(
             "INDEXED BY blocked WHERE list = 'pending' AND counts = 1 AND blocked = 1 ORDER BY pos"
         )
 
-    def waiting(self) -> list[Row]:
-        """Those of pending that wait for others, and are not blocked, in its order."""
-        return self._rows(
+    def waiting(self) -> list[QueuedTask]:
+        """The tasks of pending that wait for others, and that nothing else keeps from being claimed."""
+        return self._tasks(
             "INDEXED BY waiting WHERE list = 'pending' AND counts = 1 AND blocked = 0 AND waits > 0 "
             "ORDER BY pos"
         )
+
+    def ids(self) -> list[str]:
+        """The ids of all tasks."""
+        return [row[0] for row in self.run("SELECT id FROM entry WHERE counts = 1")]
+
+    def needs(self, id_: str) -> tuple[str, ...]:
+        """The ids that a task depends on."""
+        sql = "SELECT needs FROM dependency JOIN entry USING (key) WHERE id = ? AND counts = 1"
+        return tuple(row[0] for row in self.run(sql, kept_key(id_)))
+
+    def count(self, name: ListName) -> int:
+        """How many tasks stand in a list."""
+        found: int = self.one("SELECT COUNT(*) FROM entry WHERE list = ? AND counts = 1", name)
+        return found
+
+    def __len__(self) -> int:
+        return sum(map(self.count, LISTS))
+
+    @property
+    def claimed(self) -> int:
+        """How many tasks are claimed."""
+        sql = "SELECT COUNT(*) FROM entry WHERE list = 'in-progress' AND claimed = 1 AND counts = 1"
+        found: int = self.one(sql)
+        return found
+
+    @property
+    def last_sequence(self) -> int:
+        """The highest number of submission."""
+        return self.one("SELECT MAX(sequence) FROM entry") or 0
+
+    def complaints(self) -> Iterator[str]:
+        """A sentence for each entry that was left alone, as it does not count."""
+        rows = self._rows("INDEXED BY odd WHERE counts = 0 ORDER BY list, pos")
+        for row in (row for name in LISTS for row in rows if row.list == name):
+            number = self.one(
+                "SELECT COUNT(*) FROM entry WHERE list = ? AND pos <= ?", row.list, row.pos
+            )
+            where = f".loki/{document(row.list)}: entry {number} is left as it stands"
+            if row.id is None:
+                yield f"{where}: {Entry(row.line).why}"
+            elif (here := self.where(row.id)) == row.list:
+                yield f"{where}: {row.id!r} stands there before; {_OTHER}"
+            else:
+                yield f".loki/{document(row.list)}: {row.id!r} stands in {here}, too, which counts; {_OTHER}"
+
+    def _tasks(self, where: str, *values: Any) -> list[QueuedTask]:
+        return [row.task for row in self._rows(where, *values)]
+
+    # --- entries ---------------------------------------------------------------------------------------
 
     def all_of(self, name: ListName) -> list[Row]:
         """Everything that stands in a list, in its order, also what is no task."""
@@ -367,23 +435,86 @@ class Index:
         """The entries of an id in a list."""
         return self._rows("WHERE id = ? AND list = ? ORDER BY pos", id_, name)
 
-    def odd(self) -> list[Row]:
-        """The entries that do not count."""
-        rows = self._rows("INDEXED BY odd WHERE counts = 0 ORDER BY list, pos")
-        return [row for name in LISTS for row in rows if row.list == name]
+    def lines(self, name: ListName) -> str:
+        """All lines of a list, with commas between, as its file has them."""
+        sql = (
+            "SELECT group_concat(line, ?) FROM (SELECT line FROM entry WHERE list = ? ORDER BY pos)"
+        )
+        return self.one(sql, ",\n", name) or ""
+
+    def _counting(self, id_: str) -> Row | None:
+        """The entry that counts for a task."""
+        return next(iter(self._rows("WHERE id = ? AND counts = 1", kept_key(id_))), None)
 
     def _rows(self, where: str, *values: Any) -> list[Row]:
-        return [Row(*row) for row in self.run(_ROWS + where, *values).fetchall()]
+        return [Row(*row) for row in self.run(_ROWS + where, *values)]
 
-    def needs(self, id_: str) -> tuple[str, ...]:
-        """What a task depends on."""
-        sql = "SELECT needs FROM dependency JOIN entry USING (key) WHERE id = ? AND counts = 1"
-        return tuple(row[0] for row in self.run(sql, kept_key(id_)))
+    # --- what stands beside the tasks of a list --------------------------------------------------------
 
-    # --- changes -----------------------------------------------------------------------------------------
+    def beside(self, name: ListName) -> dict[str, Any]:
+        """What stands beside the tasks of a list."""
+        found: dict[str, Any] = json.loads(
+            self.one("SELECT extra FROM list WHERE name = ?", name) or "{}"
+        )
+        return found
+
+    def set_extra(self, name: ListName, extra: Mapping[str, Any]) -> None:
+        """What stands beside the tasks of a list from now on."""
+        self.run("UPDATE list SET extra = ? WHERE name = ?", dump(dict(extra)), name)
+        self._touch(name)
+
+    # --- changes of tasks ------------------------------------------------------------------------------
+
+    def add(self, tasks: list[QueuedTask]) -> None:
+        """Add new tasks to the end of pending."""
+        end = self.end_of("pending")
+        for number, task in enumerate(tasks):
+            self.insert("pending", end + number, Entry.of(task))
+        for task in tasks:
+            self.finish(task.id)
+        self._touch("pending")
+
+    def replace(self, task: QueuedTask) -> None:
+        """A task says something else now, where it stands."""
+        row = self._counting(task.id)
+        assert row is not None
+        self._put(row, task, row.list)
+
+    def move(self, task: QueuedTask, to: ListName) -> QueuedTask:
+        """A task, as it is from now on, goes to another list; one that is unknown comes in."""
+        row = self._counting(task.id)
+        if isinstance(task.raw.get("status"), str):  # who keeps a status there finds the right one
+            task = fresh(task, raw={**task.raw, "status": to})
+        moved = fresh(task, taken_from=entry_digest(row.task) if row else "")
+        if row is None:
+            self.insert(to, self._place_for(to, moved.sequence), Entry.of(moved))
+            self.finish(task.id)
+            self._touch(to)
+        else:
+            self._put(row, moved, to)
+            if row.list == "dead-letter" != to:
+                self.set_extra("dead-letter", _counted(self.beside("dead-letter"), to))
+        return moved
+
+    def _put(self, row: Row, task: QueuedTask, to: ListName) -> None:
+        place = row.pos if to == row.list else self._place_for(to, task.sequence)
+        self.change(row, to, place, Entry.of(task))
+        self.finish(task.id)
+        for name in {row.list, to}:
+            self._touch(name)
+
+    def _touch(self, name: ListName) -> None:
+        self.has_changed = True
+        self.touch(name)
+
+    def touch(self, name: ListName) -> None:
+        """A list is not as it was written any more."""
+        self.run("UPDATE list SET dirty = ? WHERE name = ? AND dirty IS NULL", self.now, name)
+
+    # --- changes of entries ----------------------------------------------------------------------------
 
     def insert(self, name: ListName, pos: float, entry: Entry, shown: float | None = None) -> int:
-        """A new entry; its key. `settle` its id afterwards."""
+        """A new entry; its key. `finish` its id afterwards."""
         key = self.run(
             "INSERT INTO entry (list, pos, line, shown, counts, id, rank, sequence, claimed, blocked, "
             "waits) VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?)",
@@ -394,10 +525,10 @@ class Index:
         self._depend(key, entry.task)
         return key
 
-    def change(self, row: Row, name: ListName, pos: float, entry: Entry, now: float) -> None:
-        """An entry says something else, or stands elsewhere. `settle` its id afterwards."""
+    def change(self, row: Row, name: ListName, pos: float, entry: Entry) -> None:
+        """An entry says something else, or stands elsewhere. `finish` its id afterwards."""
         if row.id is not None:
-            self.run("INSERT INTO former VALUES (?, ?, ?, ?)", row.list, row.id, row.line, now)
+            self.run("INSERT INTO former VALUES (?, ?, ?, ?)", row.list, row.id, row.line, self.now)
         self.run(
             "UPDATE entry SET list = ?, pos = ?, line = ?, shown = ?, copied_to = NULL, id = ?, "
             "rank = ?, sequence = ?, claimed = ?, blocked = ?, waits = ? WHERE key = ?",
@@ -429,7 +560,7 @@ class Index:
         return sum(self.where(id_) != "completed" for id_ in needs)
 
     def remove(self, row: Row) -> None:
-        """An entry is gone. `settle` its id afterwards."""
+        """An entry is gone. `finish` its id afterwards."""
         self.run("DELETE FROM entry WHERE key = ?", row.key)
         self.run("DELETE FROM dependency WHERE key = ?", row.key)
 
@@ -449,7 +580,7 @@ class Index:
         if self.one("SELECT 1 FROM dependency WHERE needs = ?", id_):
             self.run(_WAITS, id_)
 
-    def place_for(self, name: ListName, sequence: int | None) -> float:
+    def _place_for(self, name: ListName, sequence: int | None) -> float:
         """Where a task goes that comes into a list: before those that were submitted later.
 
         One of another program, which has no number, goes before all.
@@ -470,19 +601,12 @@ class Index:
         if last < (middle := (last + pos) / 2) < pos:
             return middle
         self.number(name, [row.key for row in self.all_of(name)])  # there was no room between them
-        return self.place_for(name, sequence)
+        return self._place_for(name, sequence)
 
     def end_of(self, name: ListName) -> float:
         """Behind everything in a list."""
         last = self.one("SELECT MAX(pos) FROM entry WHERE list = ?", name)
         return 1.0 if last is None else float(last) + 1
-
-    def lines(self, name: ListName) -> str:
-        """All lines of a list, with commas between, as its file has them."""
-        sql = (
-            "SELECT group_concat(line, ?) FROM (SELECT line FROM entry WHERE list = ? ORDER BY pos)"
-        )
-        return self.one(sql, ",\n", name) or ""
 
     def number(self, name: ListName, keys: Iterable[int]) -> None:
         """Give the entries of a list places that are far apart."""
@@ -491,32 +615,37 @@ class Index:
             [(float(n), key, name) for n, key in enumerate(keys, 1)],
         )
 
-    # --- lists -------------------------------------------------------------------------------------------
 
-    def beside(self, name: ListName) -> dict[str, Any]:
-        """What stands beside the tasks of a list."""
-        found: dict[str, Any] = json.loads(
-            self.one("SELECT extra FROM list WHERE name = ?", name) or "{}"
-        )
-        return found
-
-    def count(self, name: ListName) -> int:
-        """How many tasks count in a list."""
-        found: int = self.one("SELECT COUNT(*) FROM entry WHERE list = ? AND counts = 1", name)
-        return found
-
-    def touch(self, name: ListName, now: float) -> None:
-        """A list is not as it was written any more."""
-        self.run("UPDATE list SET dirty = ? WHERE name = ? AND dirty IS NULL", now, name)
+def _counted(extra: Mapping[str, Any], to: ListName) -> dict[str, Any]:
+    """What stands beside the dead letters, after one of them went elsewhere: the one place that counts."""
+    known = metadata(extra)
+    if name := _COUNTS.get(to):
+        count = known[name]
+        known[name] = (count if isinstance(count, int) else 0) + 1
+    return {**extra, "metadata": known}
 
 
-def make(connection: sqlite3.Connection) -> None:
+_COUNTS: Mapping[ListName, str] = {
+    "abandoned": "total_abandoned",
+    "pending": "total_recovered",
+    "completed": "total_recovered",
+}
+
+
+def metadata(extra: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``dead-letter.json`` says of all dead letters, complete."""
+    found = extra.get("metadata")
+    said = found if isinstance(found, dict) else {}
+    return {"last_reviewed": None, "total_abandoned": 0, "total_recovered": 0, **said}
+
+
+def _make(connection: sqlite3.Connection) -> None:
     """The tables, empty."""
     connection.executescript("BEGIN IMMEDIATE;" + _TABLES)
     connection.executemany("INSERT INTO list (name) VALUES (?)", [(name,) for name in LISTS])
 
 
-# --- The file of the queue's index: opened, made anew where it cannot be read, copied for a look ------
+# --- The file of the rows -----------------------------------------------------------------------------
 
 NAME = "state/queue.db"
 
@@ -538,8 +667,11 @@ class Database:
         self._connection: sqlite3.Connection | None = None
         self._pid, self._inode = 0, 0
 
-    def begin(self) -> Index:
-        """The index, in a transaction of its own; `commit` or `roll_back` ends it.
+    def begin(self, now: float) -> Lists:
+        """The lists, in a transaction of their own, which `commit` ends; see `undone_where_it_fails`.
+
+        Args:
+            now: seconds since the epoch.
 
         Raises:
             StoreError: it cannot be written.
@@ -551,7 +683,7 @@ class Database:
             if not _is_broken(error):
                 raise self._error(error) from error
             connection = self._anew(error)
-        return Index(connection)
+        return Lists(connection, now)
 
     def _open(self) -> sqlite3.Connection:
         with suppress(FileNotFoundError):
@@ -572,7 +704,7 @@ class Database:
             if found != VERSION:
                 if found or connection.execute("SELECT 1 FROM sqlite_master").fetchone():
                     raise sqlite3.DatabaseError(f"of version {found}, not {VERSION}")
-                make(connection)
+                _make(connection)
                 connection.execute("COMMIT")
                 os.chmod(self.path, 0o600)
             self._inode = os.stat(self.path).st_ino
@@ -605,44 +737,57 @@ class Database:
             raise self._error(problem) from problem
         return connection
 
-    def commit(self, index: Index) -> None:
+    def commit(self, lists: Lists) -> None:
         """What was changed is on the disk when this returns.
 
         Raises:
             StoreError: it is not, and nothing has changed.
         """
         try:
-            index.connection.execute("COMMIT")
+            lists.connection.execute("COMMIT")
         except sqlite3.Error as error:
-            self.roll_back(index)
+            self._roll_back(lists)
             raise self._error(error) from error
 
-    def roll_back(self, index: Index) -> None:
-        """Nothing has changed."""
-        with suppress(sqlite3.Error):
-            index.connection.execute("ROLLBACK")
+    @contextmanager
+    def undone_where_it_fails(self, lists: Lists) -> Iterator[None]:
+        """Where anything raises inside, nothing has changed.
 
-    def error(self, error: sqlite3.Error) -> StoreError:
-        """What to say of it."""
-        return self._error(error)
+        Raises:
+            StoreError: the index cannot be read or written.
+        """
+        try:
+            yield
+        except BaseException as error:
+            self._roll_back(lists)
+            if isinstance(error, sqlite3.Error):
+                raise self._error(error) from error
+            raise
+
+    def _roll_back(self, lists: Lists) -> None:
+        with suppress(sqlite3.Error):
+            lists.connection.execute("ROLLBACK")
 
     def _error(self, error: Exception) -> StoreError:
         return StoreError(f"could not write {self.path}: {error}")
 
 
-def copied(index: Index) -> Index:
-    """A copy of an index that nobody changes any more."""
-    copy = in_memory(is_empty=True)
-    index.connection.backup(copy.connection)
-    return copy
+def copied(lists: Lists) -> Lists:
+    """A copy of the lists that nobody changes any more."""
+    copy = _memory()
+    lists.connection.backup(copy)
+    return Lists(copy)
 
 
-def in_memory(*, is_empty: bool = False) -> Index:
-    """An index without a file, in a transaction."""
-    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    if not is_empty:
-        make(connection)
-    return Index(connection)
+def in_memory(now: float) -> Lists:
+    """Empty lists without a file, in a transaction."""
+    connection = _memory()
+    _make(connection)
+    return Lists(connection, now)
+
+
+def _memory() -> sqlite3.Connection:
+    return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
 
 
 def _journal(path: Path) -> str:

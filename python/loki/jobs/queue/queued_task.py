@@ -10,18 +10,15 @@ import json
 import math
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Literal, TypeAlias, get_args
 
 from loki.action.task import COMPLEXITIES, KINDS, task_id
+from loki.base import codec
 from loki.base.time import moment
-
-# --- A task that stands in the queue: what is asked, before what, and who works on it. Pure -----------
-
-# --- A task that stands in the queue: what is asked, before what, and who works on it. Pure -----------
 
 ListName: TypeAlias = Literal[
     "pending", "in-progress", "completed", "failed", "dead-letter", "abandoned"
@@ -76,7 +73,7 @@ class Lease:
     boot: str = ""
     pid: int = 0
     since: str = ""
-    until: str = ""
+    until: str = codec.kept(default="", name="lease_until")
     attempts: int = 0
 
     def is_over(self, now: datetime) -> bool:
@@ -179,11 +176,11 @@ def rank(priority: str | float) -> float:
     return number if math.isfinite(number) else MEDIUM
 
 
-# --- What tasks wait for: other tasks, or a person. Pure ----------------------------------------------
+# --- What tasks wait for ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class InboxItem:
+class OpenDependency:
     """A dependency that is not completed.
 
     Attributes:
@@ -200,7 +197,9 @@ class InboxItem:
         return self.where not in {"pending", "in-progress"}
 
 
-def waits_for(task: QueuedTask, where: Callable[[str], ListName | None]) -> tuple[InboxItem, ...]:
+def waits_for(
+    task: QueuedTask, where: Callable[[str], ListName | None]
+) -> tuple[OpenDependency, ...]:
     """The dependencies of a task that are not completed.
 
     Example:
@@ -209,7 +208,7 @@ def waits_for(task: QueuedTask, where: Callable[[str], ListName | None]) -> tupl
         ['x']
     """
     found = ((id_, where(id_)) for id_ in task.dependencies)
-    return tuple(InboxItem(id_, place) for id_, place in found if place != "completed")
+    return tuple(OpenDependency(id_, place) for id_, place in found if place != "completed")
 
 
 def cycle(dependencies: Mapping[str, Iterable[str]], starts: Iterable[str]) -> Sequence[str]:
@@ -243,7 +242,7 @@ def cycle(dependencies: Mapping[str, Iterable[str]], starts: Iterable[str]) -> S
     return []
 
 
-# --- Queued tasks in the forms that programs write them in. Pure --------------------------------------
+# --- The forms that programs write tasks in -----------------------------------------------------------
 
 OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
     "id": ("task_id", "uuid"),
@@ -276,8 +275,6 @@ ALWAYS = frozenset(
 )
 """Fields that a task of loki's own always has in a file, so that other programs find them."""
 
-CLAIM_NAMES = {"until": "lease_until"}
-
 
 def read_entry(data: Any) -> QueuedTask:
     """A task from what stands in a list, whoever wrote it.
@@ -289,9 +286,9 @@ def read_entry(data: Any) -> QueuedTask:
         ValueError: nobody can tell which task it is.
 
     Example:
-        >>> read({"task_id": 7, "name": "Log in", "dependsOn": "6", "x": 1}).dependencies
+        >>> read_entry({"task_id": 7, "name": "Log in", "dependsOn": "6", "x": 1}).dependencies
         ('6',)
-        >>> read("fix the login").id
+        >>> read_entry("fix the login").id
         'fix-the-login-23204a'
     """
     if not isinstance(data, Mapping):
@@ -314,16 +311,16 @@ def write_entry(task: QueuedTask) -> dict[str, Any]:
 
     Example:
         >>> from dataclasses import replace
-        >>> write(replace(read({"task_id": 7, "prio": 3, "x": 1}), priority="high"))
+        >>> write_entry(replace(read_entry({"task_id": 7, "prio": 3, "x": 1}), priority="high"))
         {'task_id': 7, 'prio': 'high', 'x': 1}
     """
     raw = dict(task.raw)
     if not raw:
-        values = {one.name: getattr(task, one.name) for one in fields(task) if one.name != "raw"}
+        values = {one: getattr(task, one.name) for one in fields(task) if one.name != "raw"}
         return {
-            name: _plain(value)
-            for name, value in values.items()
-            if name in ALWAYS or value != _default(name)
+            one.name: codec.write(value)
+            for one, value in values.items()
+            if one.name in ALWAYS or value != one.default
         }
     before, names = read_entry(raw), _names(raw)
     for one in fields(task):
@@ -333,7 +330,7 @@ def write_entry(task: QueuedTask) -> dict[str, Any]:
             if new is None:
                 raw.pop(name, None)
             else:
-                raw[name] = _plain(new)
+                raw[name] = codec.write(new)
     return raw
 
 
@@ -347,7 +344,8 @@ def asked(task: QueuedTask) -> dict[str, Any]:
     """What a task asks for, whatever has become of it since.
 
     Example:
-        >>> one, other = read({"id": "a", "title": "A"}), read({"id": "a", "title": "A", "lost": 2})
+        >>> one = read_entry({"id": "a", "title": "A"})
+        >>> other = read_entry({"id": "a", "title": "A", "lost": 2})
         >>> asked(one) == asked(other), asked(one) == asked(replace(other, kind="feature"))
         (True, False)
     """
@@ -359,7 +357,8 @@ def entry_digest(task: QueuedTask) -> str:
     """Tells what stands in a file for a task from everything else, in whatever order it is written.
 
     Example:
-        >>> digest(read({"id": "a", "x": 1})) == digest(read({"x": 1, "id": "a"}))
+        >>> one, other = read_entry({"id": "a", "x": 1}), read_entry({"x": 1, "id": "a"})
+        >>> entry_digest(one) == entry_digest(other)
         True
     """
     text = json.dumps(task.raw or task.title, sort_keys=True)
@@ -374,11 +373,8 @@ def _flat(data: Mapping[str, Any]) -> Mapping[str, Any]:
     inner = data.get("task_data")
     if not isinstance(inner, Mapping):
         return data
-    named = _names(data).get("id")
-    rest = {
-        name: value for name, value in inner.items() if name not in ((named and _ID_NAMES) or ())
-    }
-    return {**rest, **data}
+    hidden = _ID_NAMES if "id" in _names(data) else frozenset()
+    return {**{name: value for name, value in inner.items() if name not in hidden}, **data}
 
 
 _ID_NAMES = frozenset({"id", *OTHER_NAMES["id"]})
@@ -524,37 +520,14 @@ def _blocked(value: Any) -> Blocked | None:
 
 def _claim(value: Any) -> Lease | None:
     """A claim of loki's; what other programs call a claim says nothing about who may take it."""
-    if not isinstance(value, Mapping):
-        return None
-    worker, generation = _text(value.get("worker")), _count(value.get("generation"))
-    if not worker or not generation:
-        return None
-    values: dict[str, Any] = {"worker": worker, "generation": generation}
-    for name in ("host", "boot", "since", "until"):
-        values[name] = _text(value.get(CLAIM_NAMES.get(name, name))) or ""
-    for name in ("pid", "attempts"):
-        values[name] = _count(value.get(name)) or 0
-    return Lease(**values)
+    found = codec.read(Lease, value)[0]
+    return found if found and found.worker and found.generation > 0 else None
 
 
 _READ: Mapping[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(
-        (
-            "id",
-            "title",
-            "description",
-            "agent",
-            "agent_command",
-            "reviewer_command",
-            "briefing",
-            "agent_timeout",
-            "max_time",
-            "after",
-            "submitted_at",
-            "taken_from",
-        ),
-        _text,
-    ),
+    **dict.fromkeys(("id", "title", "description", "after", "submitted_at", "taken_from"), _text),
+    **dict.fromkeys(("agent", "agent_command", "agent_timeout", "briefing"), _text),
+    **dict.fromkeys(("reviewer_command", "max_time"), _text),
     **dict.fromkeys(("dependencies", "scope", "pass_env", "tags"), _texts),
     **dict.fromkeys(("max_attempts", "max_tokens"), _limit),
     **dict.fromkeys(("sequence", "lifetime_attempts", "lost", "generation"), _count),
@@ -567,24 +540,6 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "blocked": _blocked,
     "claim": _claim,
 }
-
-
-# --- writing ------------------------------------------------------------------------------------------
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return list(value)
-    if isinstance(value, Blocked | Lease):
-        return {
-            CLAIM_NAMES.get(one.name, one.name): getattr(value, one.name) for one in fields(value)
-        }
-    return value
-
-
-def _default(name: str) -> Any:
-    one = next(one for one in fields(QueuedTask) if one.name == name)
-    return None if one.default is MISSING else one.default
 
 
 def _shown(data: Any) -> str:

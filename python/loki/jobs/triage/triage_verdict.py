@@ -422,7 +422,7 @@ def read_triage(text: str) -> TriageRecord | None:
     """A record from its file; None: it is none.
 
     Example:
-        >>> read("[]") is None
+        >>> read_triage("[]") is None
         True
     """
     try:

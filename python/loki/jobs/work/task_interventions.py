@@ -6,7 +6,6 @@ import getpass
 import json
 import os
 import secrets
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -207,7 +206,7 @@ def take_over(workspace: Workspace, task: str) -> Iterator[Callable[[Outcome], o
         yield lambda _: None
         return
     with Worker(workspace.folder) as worker, outlived_by_commands(worker.fileno()):
-        claim = queue.lease(worker, Slots(sys.maxsize, lambda queued: queued.id == task))
+        claim = queue.lease(worker, Slots(admits=lambda queued: queued.id == task))
         if claim is None and queue.where(task) == "in-progress":
             raise UsageError(
                 f"a worker has just begun {task}: wait for it, or end `loki work` first"

@@ -74,7 +74,7 @@ class Looked(Protocol):
 
 
 class Capacity:
-    """What a queue may hand out now; a `loki.jobs.queue.queue_lists.Capacity`.
+    """What a queue may hand out now.
 
     While nothing is broken, each worker says for itself how much it takes. Else so many claims may be
     out over all of them as `Recovery` says of ``parallel``.
@@ -356,14 +356,14 @@ class WorkerPool:
         """Ids of tasks that nothing but an open breaker keeps from being worked on."""
         if self._is_over:
             return []
-        ready = leasable(self._queue.lists(), Slots(sys.maxsize, self._default.has_somebody))
+        ready = leasable(self._queue.lists(), Slots(admits=self._default.has_somebody))
         return [task.id for task in ready if not self._capacity.admits(task)]
 
     def without_agent(self) -> list[str]:
         """Ids of tasks that could be worked on if anybody were named to."""
         if self._is_over or self._default.agent or self._default.agent_command:
             return []
-        ready = leasable(self._queue.lists(), None)
+        ready = leasable(self._queue.lists())
         return [task.id for task in ready if not self._default.has_somebody(task)]
 
     # --- claiming --------------------------------------------------------------------------------------

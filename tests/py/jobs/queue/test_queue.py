@@ -8,7 +8,7 @@ import pytest
 
 from loki.base.error import UsageError
 from loki.jobs.queue.queue import Queue
-from loki.jobs.queue.queue_lists import LeasedTask, Slots
+from loki.jobs.queue.queue_lists import NO_LIMIT, LeasedTask, Slots
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.queue.worker_lock import Worker
 from loki.stores.file_store import FileStore
@@ -20,8 +20,8 @@ def queue(tmp_path: Path) -> Queue:
     return Queue(FileStore(tmp_path), ManualClock())
 
 
-def claimed(queue: Queue, worker: Worker, capacity: Slots | None = None) -> LeasedTask:
-    claim = queue.lease(worker, capacity)
+def claimed(queue: Queue, worker: Worker, slots: Slots = NO_LIMIT) -> LeasedTask:
+    claim = queue.lease(worker, slots)
     assert claim is not None
     return claim
 

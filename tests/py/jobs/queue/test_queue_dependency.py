@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loki.jobs.queue.queued_task import InboxItem, QueuedTask, cycle, waits_for
+from loki.jobs.queue.queued_task import OpenDependency, QueuedTask, cycle, waits_for
 
 NAMES = st.sampled_from("abcdef")
 GRAPHS = st.dictionaries(NAMES, st.lists(NAMES, max_size=3))
@@ -35,5 +35,9 @@ def test_only_what_is_completed_is_not_waited_for() -> None:
     lists = {"a": "completed", "b": "failed", "c": "pending"}
     task = QueuedTask("t", "T", dependencies=("a", "b", "c", "d"))
     waiting = waits_for(task, lists.get)  # type: ignore[arg-type]
-    assert waiting == (InboxItem("b", "failed"), InboxItem("c", "pending"), InboxItem("d", None))
+    assert waiting == (
+        OpenDependency("b", "failed"),
+        OpenDependency("c", "pending"),
+        OpenDependency("d", None),
+    )
     assert [one.is_stuck for one in waiting] == [True, False, True]
