@@ -23,7 +23,7 @@ from loki.jobs.recurring.recurring_outcome import (
     replanned,
     resumed,
 )
-from loki.jobs.recurring.recurring_run import RunRecord, RunResult, Start, Verdict
+from loki.jobs.recurring.recurring_run import Running, RunRecord, RunResult, Verdict
 from loki.jobs.recurring.recurring_task import RecurringTask
 from loki.jobs.recurring.recurring_tasks import LOG, RecurringTasks
 from loki.jobs.triage import triage_runner
@@ -65,8 +65,8 @@ class Services:
         self.plans = {plan.id: plan for plan in week}
         self.down, self.seed, self.clock = down, seed, clock
 
-    def run(self, task: RecurringTask, start: Start) -> RunResult:
-        del start
+    def run(self, task: RecurringTask, running: Running, cancelled: threading.Event) -> RunResult:
+        del running, cancelled
         is_good = succeeds(self.plans[task.id], self.clock.now(), self.down, self.seed)
         return RunResult("success") if is_good else RunResult("failed", 1, reason="down")
 

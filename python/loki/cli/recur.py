@@ -12,8 +12,8 @@ from loki.base.error import UsageError
 from loki.cli import recur_add, recur_change, recur_show
 from loki.cli.common import Json, Project, TaskId, open_project, show_json
 from loki.cli.recur_show import found
-from loki.jobs.recurring.recurring_tasks import FOLDER
-from loki.jobs.recurring.scheduling import Locks, dispatcher, recurring_tasks
+from loki.jobs.recurring.recurring_tasks import FOLDER, hold_task
+from loki.jobs.recurring.scheduling import dispatcher, recurring_tasks
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -107,7 +107,7 @@ def remove(task: TaskId, project: Project = Path(), json: Json = False) -> None:
     """
     workspace = open_project(project)
     id_ = found(workspace, task)
-    with Locks(workspace.folder)(id_) as is_ours:
+    with hold_task(workspace.folder, "run", id_) as is_ours:
         if not is_ours:
             raise UsageError(f"{id_} is running: pause it, and remove it when the run has ended")
         recurring_tasks(workspace).remove(id_)

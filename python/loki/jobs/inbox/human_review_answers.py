@@ -5,16 +5,16 @@ from __future__ import annotations
 import logging
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from loki.action.loop.resumption import is_open
 from loki.base.error import LokiError, UsageError
 from loki.base.time import isoformat
-from loki.execution.assembly import human_reviews
+from loki.execution.assembly import human_reviews, notifier
 from loki.jobs.inbox.request_kind import Kind, ProjectSnapshot, Result, Said
-from loki.jobs.queue.queue import queue_of
+from loki.jobs.inbox.settled_reviews import block, is_waiting_in_queue, unblock
+from loki.memory import task_record
 from loki.people.approval import Approvals
 from loki.people.human_review import (
     IRREVERSIBLE,
@@ -105,31 +105,6 @@ def finish_reviews(workspace: Workspace) -> list[Decision]:
     return done
 
 
-def resumed(workspace: Workspace, task_id: str, context: str, by: str) -> None:
-    """A person goes on with a task: what it waited for is answered by that.
-
-    Args:
-        workspace: the project.
-        task_id: the task.
-        context: what they said; "" for nothing.
-        by: who.
-    """
-    here = human_reviews(workspace)
-    for review in here.of_task(task_id):
-        said = ReviewStatus.CLARIFIED if context else ReviewStatus.CANCELLED
-        if is_about_done(review):
-            if (decided := _security_decided(workspace, review)) is None:
-                continue
-            said = decided
-        _quietly(workspace, review, said, by, context)
-
-
-def given_up(workspace: Workspace, task_id: str, by: str) -> None:
-    """A task is given up: nobody is asked about it any more."""
-    for review in human_reviews(workspace).of_task(task_id):
-        _quietly(workspace, review, ReviewStatus.ABORTED, by, "")
-
-
 def carry_out(workspace: Workspace, decision: Decision) -> None:
     """Do what follows from a decision; done twice, it is done once.
 
@@ -151,22 +126,9 @@ def _effects(workspace: Workspace, decision: Decision) -> Sequence[Effect]:
     return step(decision.review, ReviewStatus.OPEN, event, workspace.clock.now())[1]
 
 
-def _quietly(
-    workspace: Workspace, review: HumanReview, said: ReviewStatus, by: str, note: str
-) -> None:
-    """Keep an answer whose consequences are under way already."""
-    here = human_reviews(workspace)
-    try:
-        here.decide(review.id, by=by, note=note, answer=said)
-    except UsageError:  # somebody answered just now
-        return
-    here.done(review.id)
-    unblock(workspace, review.task_id)
-
-
 def _keep_approvals(workspace: Workspace, decision: Decision) -> None:
     """What a decision is about: a command, by its very words; criteria, of the content shown."""
-    from loki.jobs.work.task_interventions import approve  # which asks this room in turn
+    from loki.jobs.work.task_interventions import approve  # how work is done is much to load
 
     review, yes = decision.review, decision.answer is ReviewStatus.APPROVED
     if not yes and decision.answer is not ReviewStatus.REJECTED:
@@ -193,18 +155,6 @@ def _keep_approvals(workspace: Workspace, decision: Decision) -> None:
 
 def _strings(value: Any) -> list[str]:
     return [str(one) for one in value] if isinstance(value, list) else []
-
-
-def _security_decided(workspace: Workspace, review: HumanReview) -> ReviewStatus | None:
-    """What people said of the criteria that a request is about; None: not all is said."""
-    from loki.memory import task_record
-
-    awaited = task_record.load(workspace.store, review.task_id).approval or task_record.Awaited()
-    approvals = Approvals(workspace.store, review.task_id)
-    said = [approvals.current(name, awaited.digest) for name in awaited.criteria]
-    if any(one is not None and not one.approved for one in said):
-        return ReviewStatus.REJECTED
-    return ReviewStatus.APPROVED if said and all(said) else None
 
 
 # --- the kind of request ------------------------------------------------------------------------------
@@ -280,34 +230,9 @@ def _perform(workspace: Workspace, review: HumanReview, effect: Effect) -> None:
         assert isinstance(effect, Notify)
         kind: Any = effect.kind
         command = ANSWER.format(id=shlex.quote(review.id)) if effect.kind == "human_review" else ""
-        from loki.execution.assembly import notifier
-
         notifier(workspace).notify(
             kind, effect.sentence, task_id=review.task_id, id=review.id, answer=command
         )
-
-
-def block(workspace: Workspace, task_id: str, reason: str) -> None:
-    """The task is not claimed from the queue; nothing where it is in none."""
-    with suppress(UsageError):
-        queue_of(workspace).block(task_id, reason)
-
-
-def unblock(workspace: Workspace, task_id: str) -> None:
-    """The task may be claimed again; nothing where it is in no queue."""
-    with suppress(UsageError):
-        queue_of(workspace).unblock(task_id)
-
-
-def is_queued(workspace: Workspace, task_id: str) -> bool:
-    """Whether a worker will take the task by itself."""
-    return bool(task_id) and queue_of(workspace).where(task_id) in {"pending", "in-progress"}
-
-
-def is_waiting_in_queue(workspace: Workspace, task_id: str) -> bool:
-    """Whether the queue has a task that is not achieved and not abandoned."""
-    where = queue_of(workspace).where(task_id) if task_id else None
-    return where not in {None, "completed", "abandoned"}
 
 
 def give_up(workspace: Workspace, task_id: str, why: str = "") -> None:
@@ -321,8 +246,7 @@ def give_up(workspace: Workspace, task_id: str, why: str = "") -> None:
     Raises:
         UsageError: files changed since; nothing was done.
     """
-    from loki.jobs.work.task_interventions import abort  # which asks this room in turn
-    from loki.memory import task_record
+    from loki.jobs.work.task_interventions import abort  # how work is done is much to load
 
     if not is_open(task_record.load(workspace.store, task_id)) and not (
         is_waiting_in_queue(workspace, task_id)

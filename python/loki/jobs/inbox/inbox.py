@@ -12,7 +12,13 @@ from loki.action.loop.resumption import DONE
 from loki.base.error import StoreError, UsageError
 from loki.execution.assembly import review as review_of
 from loki.execution.resilience import breakers as breakers_of
-from loki.jobs.inbox import human_review_answers, queue_requests, request_kind, task_requests
+from loki.jobs.inbox import (
+    human_review_answers,
+    queue_requests,
+    request_kind,
+    settled_reviews,
+    task_requests,
+)
 from loki.jobs.inbox.request_kind import Answer, Kind, ProjectSnapshot, Result, Said
 from loki.jobs.inbox.task_requests import RULE, STOPPED
 from loki.jobs.queue.queue import queue_of
@@ -245,7 +251,7 @@ def _followed(workspace: Workspace, one: Request, result: Result) -> Result:
     record = task_record.load(workspace.store, one.task_id)
     if run := record.run:
         return replace(result, next=f"loki pipeline resume {shlex.quote(run)}", run=run)
-    if human_review_answers.is_queued(workspace, one.task_id):
+    if settled_reviews.is_queued(workspace, one.task_id):
         return _queued(workspace, one, result)
     if not record or record.status in DONE:
         return result
@@ -255,7 +261,7 @@ def _followed(workspace: Workspace, one: Request, result: Result) -> Result:
 
 def _queued(workspace: Workspace, one: Request, result: Result) -> Result:
     if result.frees:
-        human_review_answers.unblock(workspace, one.task_id)
+        settled_reviews.unblock(workspace, one.task_id)
     queued = queue_of(workspace).find(one.task_id)
     if queued is None or queued.blocked is None:
         return replace(result, next=queue_requests.GO_ON)

@@ -27,7 +27,7 @@ from loki.base import codec, locks, path_containment
 from loki.base.error import UsageError
 from loki.base.time import isoformat
 from loki.execution.assembly import guard, human_reviews, notifier
-from loki.jobs.inbox import human_review_answers, queue_requests
+from loki.jobs.inbox import human_review_answers, queue_requests, settled_reviews
 from loki.jobs.inbox.request_kind import Kind, ProjectSnapshot, Result, Said
 from loki.jobs.queue.queue import queue_of
 from loki.memory import task_record
@@ -121,9 +121,7 @@ def _go_on_after_escalation(workspace: Workspace, one: Request, said: Said) -> R
     others = [task for task in one.tasks if task not in resumed]
     done = "; ".join(_again(workspace, task, said) for task in others)
     is_queued = (
-        any(human_review_answers.is_queued(workspace, task) for task in one.tasks)
-        if done
-        else False
+        any(settled_reviews.is_queued(workspace, task) for task in one.tasks) if done else False
     )
     next_ = queue_requests.GO_ON if is_queued else ""
     return Result(done, next_, resumed, at_once=bool(resumed))
@@ -145,12 +143,12 @@ def _to_resume(workspace: Workspace, one: Request) -> tuple[str, ...]:
 def _again(workspace: Workspace, task: str, said: Said) -> str:
     if queue_of(workspace).where(task) == "dead-letter":
         return queue_requests.retry(workspace, task, said).done
-    human_review_answers.unblock(workspace, task)
+    settled_reviews.unblock(workspace, task)
     _answered(workspace, task, f"a person lets it go on, by {said.by}", said.words)
     return f"may go on: {task}"
 
 
-def give_up_escalation(workspace: Workspace, one: Request, said: Said) -> Result:
+def _give_up_escalation(workspace: Workspace, one: Request, said: Said) -> Result:
     """Give up every task that something is about.
 
     Raises:
@@ -180,7 +178,7 @@ ESCALATION = Kind(
     "escalation",
     escalations,
     _go_on_after_escalation,
-    give_up_escalation,
+    _give_up_escalation,
     asks=True,
     wants_why=False,
 )
@@ -249,19 +247,21 @@ def _command(task: str, record: TaskRecord, name: str) -> Request:
 
 
 def _yes(workspace: Workspace, one: Request, said: Said) -> Result:
-    from loki.jobs.work.task_interventions import approve  # how work is done is much to load
-
-    approve(workspace, one.task_id, one.target, by=said.by, note=said.note)
-    return Result(f"approved: {one.target}", goes_on=True, frees=True)
+    return _decided(workspace, one, said, approved=True)
 
 
 def _no(workspace: Workspace, one: Request, said: Said) -> Result:
     if said.abort:
-        return give_up_escalation(workspace, one, said)
-    from loki.jobs.work.task_interventions import approve
+        return _give_up_escalation(workspace, one, said)
+    return _decided(workspace, one, said, approved=False)
 
-    approve(workspace, one.task_id, one.target, approved=False, by=said.by, note=said.note)
-    return Result(f"rejected: {one.target}", goes_on=True, frees=True)
+
+def _decided(workspace: Workspace, one: Request, said: Said, *, approved: bool) -> Result:
+    from loki.jobs.work.task_interventions import approve  # how work is done is much to load
+
+    approve(workspace, one.task_id, one.target, approved=approved, by=said.by, note=said.note)
+    done = f"{'approved' if approved else 'rejected'}: {one.target}"
+    return Result(done, goes_on=True, frees=True)
 
 
 def _stages(workspace: Workspace, _: ProjectSnapshot) -> Iterator[Request]:
@@ -422,7 +422,7 @@ def _tasks(
             not record
             or record.run
             or status not in WHY
-            or human_review_answers.is_queued(workspace, id_)
+            or settled_reviews.is_queued(workspace, id_)
         ):
             continue
         if status != "escalated" and _is_recurring(workspace, id_):
@@ -485,7 +485,7 @@ def _give_up(workspace: Workspace, one: Request, said: Said) -> Result:
 
 
 def _give_run_up(workspace: Workspace, run: str, said: Said) -> None:
-    from loki.jobs.work.task_interventions import give_up
+    from loki.jobs.work.task_interventions import give_up  # how work is done is much to load
 
     if conflicts := give_up(workspace, run, said.by, said.note).conflicts:
         listing = "; ".join(f"{one.path}: {one.reason}" for one in conflicts)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
+import threading
 from dataclasses import replace
 from pathlib import Path
 
 from loki.action.processes import process
 from loki.base.error import UsageError
 from loki.base.path_exists import path_exists
-from loki.jobs.recurring.recurring_run import RunResult, Start
+from loki.jobs.recurring.recurring_run import RunResult
 from loki.jobs.recurring.recurring_task import RecurringTask
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.pattern import PatternSet
@@ -20,7 +21,8 @@ MAX_OUTPUT = 2**20
 
 def run(
     task: RecurringTask,
-    start: Start,
+    number: int,
+    cancelled: threading.Event,
     root: Path,
     patterns: PatternSet,
     pass_environment: tuple[str, ...],
@@ -29,7 +31,8 @@ def run(
 
     Args:
         task: with its command.
-        start: which run it is; ends the command when it is cancelled.
+        number: of the run.
+        cancelled: ends the command when set.
         root: the project's folder: it runs there.
         patterns: what failures are known by.
         pass_environment: names, or globs, of variables that it gets although they look secret.
@@ -40,8 +43,8 @@ def run(
             cwd=root,
             timeout=task.timeout,
             pass_environment=(*pass_environment, *task.pass_environment),
-            environment={"LOKI_RECURRING_TASK": task.id, "LOKI_RUN": str(start.number)},
-            cancelled=start.cancelled,
+            environment={"LOKI_RECURRING_TASK": task.id, "LOKI_RUN": str(number)},
+            cancelled=cancelled,
             max_output=MAX_OUTPUT,
         ).masked()
     except UsageError as error:  # a program that is gone is a failure like any other

@@ -1,9 +1,8 @@
 """Who runs recurring tasks when they are due, each in one process at a time.
 
-What is due stands in `loki.jobs.recurring.recurring_outcome`, which is pure; the dispatcher performs. A run
-holds its
-task's lock, which the system takes from a dispatcher that dies: the next one records what it left as
-cancelled, and counts no failure.
+What is due stands in `loki.jobs.recurring.recurring_outcome`, which is pure; the dispatcher performs. A
+run holds its task's lock, which the system takes from a dispatcher that dies: the next one records what
+it left as cancelled, and counts no failure.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from functools import partial
 from loki.base.error import LokiError
 from loki.base.time import Clock, isoformat
 from loki.jobs.recurring.recurring_outcome import (
-    Due,
     Notice,
     RecurrenceSettings,
     Step,
@@ -31,7 +29,7 @@ from loki.jobs.recurring.recurring_outcome import (
     recorded,
     run_of,
 )
-from loki.jobs.recurring.recurring_run import Runner, RunPostponed, RunRecord, RunResult, Start
+from loki.jobs.recurring.recurring_run import Runner, Running, RunPostponed, RunRecord, RunResult
 from loki.jobs.recurring.recurring_task import RecurringTask
 from loki.jobs.recurring.recurring_tasks import RecurringTasks
 
@@ -220,8 +218,8 @@ class Dispatcher:
         usable = [task for task in self.tasks.usable() if only is None or task.id in only]
         usable = [task for task in usable if task.id not in self._under_way]
         self._mend_all(usable)
-        for one in due(usable, self.clock.now()):
-            self._submit(one.task.id, partial(self._perform, one.task.id))
+        for task in due(usable, self.clock.now()):
+            self._submit(task.id, partial(self._perform, task.id))
 
     def _submit(self, id_: str, work: Callable[[], None]) -> None:
         if self._pool is None:
@@ -242,8 +240,12 @@ class Dispatcher:
             self._mend(id_)
             if (task := self.tasks.load(id_)).pending is not None:
                 self._evaluate(task)
-            now = self.clock.now()
-            self._run(Due(self.tasks.load(id_), now), now, by="person")
+            task, now = self.tasks.load(id_), self.clock.now()
+            number = task.runs + 1
+            self._run(
+                task,
+                Running(number=number, scheduled_at=now, started_at=now, triggered_by="person"),
+            )
 
     def _mend_all(self, tasks: Sequence[RecurringTask]) -> bool:
         """Mend the runs whose dispatcher died; whether there was any."""
@@ -264,18 +266,10 @@ class Dispatcher:
         if known:  # it had ended, and died before that was counted
             self._count(id_, known[0])
             return True
-        run = RunRecord(
-            number=left.number,
-            scheduled_at=left.scheduled_at,
-            started_at=left.started_at,
-            ended_at=self.clock.now(),
-            status="cancelled",
-            missed=left.missed,
-            reason="interrupted: its dispatcher ended in the middle of the run",
-            triggered_by=left.triggered_by,
-        )
-        self._record(id_, run, RunResult("cancelled"))
-        self._tell(id_, [Notice("interrupted", run.reason)])
+        reason = "interrupted: its dispatcher ended in the middle of the run"
+        cancelled = RunResult("cancelled", reason=reason)
+        self._record(id_, left.ended(self.clock.now(), cancelled))
+        self._tell(id_, [Notice("interrupted", reason)])
         return True
 
     def _perform(self, id_: str) -> None:
@@ -294,62 +288,31 @@ class Dispatcher:
                     task = self.tasks.load(id_)
                     if not is_ready(task, self.clock.now()):
                         return
-                self._run(run_of(task, now), now)
+                self._run(task, run_of(task, now))
 
-    def _run(self, one: Due, now: datetime, by: str = "schedule") -> None:
-        id_ = one.task.id
-        start = Start(one.task.runs + 1, one.scheduled_at, one.missed, self.cancelled)
-        before = one.task
-        self.tasks.update(id_, lambda task: begun(task, start, now, by))
-        self.tasks.log(
-            now,
-            "started",
-            id_,
-            run=start.number,
-            scheduled_at=isoformat(start.scheduled_at),
-            missed=start.missed,
-        )
+    def _run(self, task: RecurringTask, running: Running) -> None:
+        id_, number = task.id, running.number
+        self.tasks.update(id_, lambda known: begun(known, running))
+        planned = {"scheduled_at": isoformat(running.scheduled_at), "missed": running.missed}
+        self.tasks.log(running.started_at, "started", id_, run=number, **planned)
         try:
-            ran = self._runner.run(one.task, start)
+            ran = self._runner.run(task, running, self.cancelled)
         except LokiError as error:
             ran = RunResult("failed", reason=str(error))
         except Exception as error:  # one task's trouble is not the others'
-            logger.exception("recurring task %s: run %d could not be performed", id_, start.number)
+            logger.exception("recurring task %s: run %d could not be performed", id_, number)
             ran = RunResult("failed", reason=f"{type(error).__name__}: {error}")
         if isinstance(ran, RunPostponed):
-            self._put_off(before, ran)
+            self._put_off(task, ran)
             return
-        ended = self.clock.now()
-        run = RunRecord(
-            number=start.number,
-            scheduled_at=start.scheduled_at,
-            started_at=now,
-            ended_at=ended,
-            status=ran.status,
-            exit_code=ran.exit_code,
-            signal=ran.signal,
-            timed_out=ran.timed_out,
-            missed=start.missed,
-            task_id=ran.task_id,
-            reason=ran.reason,
-            signature=ran.signature,
-            pattern=ran.pattern,
-            kind=ran.kind,
-            triggered_by=by,
-        )
-        self._record(id_, run, ran)
-        if run.status == "pending_evaluation":
+        self._record(id_, running.ended(self.clock.now(), ran), ran.stdout, ran.stderr)
+        if ran.status == "pending_evaluation":
             self._evaluate(self.tasks.load(id_), is_last=False)
 
     def _put_off(self, before: RecurringTask, put_off: RunPostponed) -> None:
         """It did not begin: nothing is counted, the run has no number."""
-
-        def again(task: RecurringTask) -> RecurringTask:
-            return task.with_(
-                running=None, runs=before.runs, not_before=put_off.until, put_off=put_off.reason
-            )
-
-        self.tasks.update(before.id, again)
+        again = {"runs": before.runs, "not_before": put_off.until, "put_off": put_off.reason}
+        self.tasks.update(before.id, lambda task: task.with_(running=None, **again))
         said = {"until": isoformat(put_off.until), "reason": put_off.reason}
         self.tasks.log(self.clock.now(), "put_off", before.id, **said)
         self._round.put_off.append((before.id, put_off))
@@ -377,10 +340,10 @@ class Dispatcher:
         run = run.model_copy(
             update={"status": "rescued" if is_good else "failed", "reason": reason}
         )
-        self._record(task.id, run, RunResult(run.status))
+        self._record(task.id, run)
 
-    def _record(self, id_: str, run: RunRecord, ran: RunResult) -> None:
-        self._count(id_, self.tasks.add_run(id_, run, ran.stdout, ran.stderr))
+    def _record(self, id_: str, run: RunRecord, stdout: str = "", stderr: str = "") -> None:
+        self._count(id_, self.tasks.add_run(id_, run, stdout, stderr))
 
     def _count(self, id_: str, run: RunRecord) -> None:
         steps: list[Step] = []

@@ -22,7 +22,6 @@ from loki.jobs.recurring.recurring_run import (
     RunPostponed,
     RunRecord,
     RunResult,
-    Start,
     Status,
     Verdict,
 )
@@ -44,13 +43,16 @@ _STATUS: dict[str, Status] = {"success": "success", "interrupted": "cancelled"}
 """Of a run, by the status of its loop; any other has failed."""
 
 
-def run(workspace: Workspace, task: RecurringTask, start: Start) -> RunResult | RunPostponed:
+def run(
+    workspace: Workspace, task: RecurringTask, number: int, cancelled: threading.Event
+) -> RunResult | RunPostponed:
     """Have the agent work on it until it succeeds, fails or may not be asked.
 
     Args:
         workspace: the project.
         task: with its agent.
-        start: which run it is; ends the loop when it is cancelled.
+        number: of the run.
+        cancelled: ends the loop when set.
 
     Raises:
         UsageError: it cannot be run as it is defined: no such agent, no check, no key.
@@ -60,7 +62,7 @@ def run(workspace: Workspace, task: RecurringTask, start: Start) -> RunResult | 
     agent = agent_of(workspace, part)
     if refused := _refused(workspace, agent):
         return refused
-    prepared = _prepared(workspace, task, part, start.number, part.max_time or task.timeout)
+    prepared = _prepared(workspace, task, part, number, part.max_time or task.timeout)
     with ExitStack() as stack:
         try:
             stack.enter_context(workspace.exclusive())
@@ -68,7 +70,7 @@ def run(workspace: Workspace, task: RecurringTask, start: Start) -> RunResult | 
             return RunPostponed(workspace.clock.now() + BUSY, str(error))
         prepared.has_project = True
         prepared.make_performer = lambda spec, execution, _: performer_of(
-            workspace, spec, execution, start.cancelled
+            workspace, spec, execution, cancelled
         )
         outcome = stack.enter_context(prepared).run(agent)
     if outcome.status == "paused":

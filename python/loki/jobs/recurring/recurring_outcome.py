@@ -20,17 +20,15 @@ from loki.action.task import safe_id, task_id
 from loki.base.error import UsageError
 from loki.base.secret import mask_secrets
 from loki.decision.backoff import Backoff
-from loki.jobs.recurring.recurring_run import RunRecord, Start
+from loki.jobs.recurring.recurring_run import Running, RunRecord
 from loki.jobs.recurring.recurring_task import (
     MOST_FAILURES,
     CyclePart,
     Hold,
     RecurringTask,
-    Running,
+    problem_of,
 )
 from loki.jobs.recurring.schedule import Cron
-
-# --- What becomes of a recurring task when something happens to it; pure, the time comes in -----------
 
 STOPPED = "stopped"
 """The event of a cycle that failed once more than it may."""
@@ -100,17 +98,10 @@ def planned(
     return _rounded(now + timedelta(seconds=timing.delay))
 
 
-def begun(task: RecurringTask, start: Start, now: datetime, by: str = "schedule") -> RecurringTask:
+def begun(task: RecurringTask, running: Running) -> RecurringTask:
     """A task whose run begins."""
-    running = Running(
-        number=start.number,
-        scheduled_at=start.scheduled_at,
-        started_at=now,
-        missed=start.missed,
-        triggered_by=by,
-    )
     return task.with_(
-        running=running, runs=max(task.runs, start.number), not_before=None, put_off=""
+        running=running, runs=max(task.runs, running.number), not_before=None, put_off=""
     )
 
 
@@ -214,32 +205,18 @@ def _rounded(moment: datetime) -> datetime:
     return moment.astimezone(timezone.utc) + timedelta(microseconds=rest)
 
 
-# --- Which recurring tasks are to run now; pure, the time comes in ------------------------------------
+# --- Which recurring tasks are to run now -------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Due:
-    """A task that is to run now.
-
-    Attributes:
-        scheduled_at: since when it is due; of several times that were missed the last one.
-        missed: scheduled times before that one that nobody was there for.
-    """
-
-    task: RecurringTask
-    scheduled_at: datetime
-    missed: int = 0
-
-
-def due(tasks: Iterable[RecurringTask], now: datetime) -> list[Due]:
-    """The tasks that are to run now, the longest waiting first: one run each, whatever was missed.
+def due(tasks: Iterable[RecurringTask], now: datetime) -> list[RecurringTask]:
+    """The tasks that are to run now, the longest waiting first.
 
     Args:
         tasks: all of them.
         now: the time.
     """
-    found = [run_of(task, now) for task in tasks if is_ready(task, now)]
-    return sorted(found, key=lambda one: (one.task.next_run_at or now, one.task.id))
+    found = (task for task in tasks if is_ready(task, now))
+    return sorted(found, key=lambda task: (task.next_run_at or now, task.id))
 
 
 def is_ready(task: RecurringTask, now: datetime) -> bool:
@@ -251,14 +228,14 @@ def is_ready(task: RecurringTask, now: datetime) -> bool:
     return task.not_before is None or task.not_before <= now
 
 
-def run_of(task: RecurringTask, now: datetime) -> Due:
+def run_of(task: RecurringTask, now: datetime) -> Running:
     """The run that a task is due for: one, for all times that it missed."""
-    first = task.next_run_at or now
-    timing = task.timing()
-    if task.consecutive_failures or not isinstance(timing, Cron):
-        return Due(task, first)
-    last = timing.latest(first, now)
-    return Due(task, first) if last is None else Due(task, last, timing.count(first, last))
+    at, missed, timing = task.next_run_at or now, 0, task.timing()
+    if not task.consecutive_failures and isinstance(timing, Cron):
+        last = timing.latest(at, now)
+        if last is not None:
+            at, missed = last, timing.count(at, last)
+    return Running(number=task.runs + 1, scheduled_at=at, started_at=now, missed=missed)
 
 
 def next_time(tasks: Iterable[RecurringTask]) -> datetime | None:
@@ -358,9 +335,7 @@ def checked(data: Mapping[str, Any]) -> RecurringTask:
     try:
         task = RecurringTask.model_validate(data)
     except ValidationError as error:
-        problem = error.errors()[0]
-        where = ".".join(str(key) for key in problem["loc"])
-        raise UsageError(f"{where}: {problem['msg'].removeprefix('Value error, ')}") from error
+        raise UsageError(problem_of(error)) from error
     text = task.to_text()
     if mask_secrets(text) != text:
         raise UsageError(

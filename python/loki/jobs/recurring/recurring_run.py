@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal, Protocol, TypeAlias
 
@@ -69,21 +69,6 @@ class RunRecord(BaseModel):
 
 
 @dataclass(frozen=True)
-class Start:
-    """A run that begins.
-
-    Attributes:
-        number, scheduled_at, missed: as in `RunRecord`.
-        cancelled: set when the run is to end.
-    """
-
-    number: int
-    scheduled_at: datetime
-    missed: int = 0
-    cancelled: threading.Event = field(default_factory=threading.Event)
-
-
-@dataclass(frozen=True)
 class RunResult:
     """How a run went, as whoever performed it tells; `RunRecord` says what the fields mean.
 
@@ -102,6 +87,27 @@ class RunResult:
     signature: str | None = None
     pattern: str | None = None
     kind: str | None = None
+
+
+class Running(BaseModel):
+    """The run that is under way; its dispatcher holds the task's lock, or has died.
+
+    The fields mean what they mean in `RunRecord`.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    number: int
+    scheduled_at: Moment
+    started_at: Moment
+    missed: int = 0
+    triggered_by: str = "schedule"
+
+    def ended(self, at: datetime, result: RunResult) -> RunRecord:
+        """The record of it, now that it has ended."""
+        printed = {"stdout", "stderr"}
+        how = {name: value for name, value in vars(result).items() if name not in printed}
+        return RunRecord.model_validate({**dict(self), **how, "ended_at": at})
 
 
 @dataclass(frozen=True)
@@ -133,8 +139,10 @@ class Verdict:
 class Runner(Protocol):
     """Performs runs; called from several threads at once."""
 
-    def run(self, task: Any, start: Start) -> RunResult | RunPostponed:
-        """Perform a run to its end."""
+    def run(
+        self, task: Any, running: Running, cancelled: threading.Event
+    ) -> RunResult | RunPostponed:
+        """Perform a run to its end, or until it is cancelled."""
 
     def evaluate(self, task: Any, run: RunRecord, cancelled: threading.Event) -> Verdict | None:
         """What a reviewer says of a run that failed; None: it could not be asked."""

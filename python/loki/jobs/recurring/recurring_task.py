@@ -1,4 +1,4 @@
-"""A recurring task as its file has it; what an outcome makes of it stands in `outcome`."""
+"""A recurring task as its file has it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pydantic import (
 from loki import _core
 from loki.base.secret import mask_secrets
 from loki.base.time import nanoseconds, seconds
-from loki.jobs.recurring.recurring_run import Moment
+from loki.jobs.recurring.recurring_run import Moment, Running
 from loki.jobs.recurring.schedule import Cron, Cycle
 
 MOST_FAILURES = 2**32 - 1
@@ -97,16 +97,6 @@ class Hold(_Part):
     reason: str = ""
     by: str = ""
     status: Literal["paused", "failed", "done"] = "paused"
-
-
-class Running(_Part):
-    """The run that is under way; its dispatcher holds the task's lock, or has died."""
-
-    number: int
-    scheduled_at: Moment
-    started_at: Moment
-    missed: int = 0
-    triggered_by: str = "schedule"
 
 
 class RecurringTask(BaseModel):
@@ -243,14 +233,19 @@ def read(id_: str, text: str) -> RecurringTask | Unreadable:
         return Unreadable(id_, _reason(error))
 
 
+def problem_of(error: ValidationError) -> str:
+    """What is wrong with a task, in a sentence."""
+    problem = error.errors()[0]
+    if problem["type"] == "model_type":
+        return "Input should be an object"
+    where = ".".join(str(key) for key in problem["loc"])
+    what = problem["msg"].removeprefix("Value error, ")
+    return f"{where}: {what}" if where else what
+
+
 def _reason(error: Exception) -> str:
     if isinstance(error, ValidationError):
-        problem = error.errors()[0]
-        if problem["type"] == "model_type":
-            return "Input should be an object"
-        where = ".".join(str(key) for key in problem["loc"])
-        what = problem["msg"].removeprefix("Value error, ")
-        return f"{where}: {what}" if where else what
+        return problem_of(error)
     if isinstance(error, UnicodeEncodeError):
         return "a text in it holds half a character (a lone surrogate)"
     is_json = not isinstance(error, (ValueError, RecursionError))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 
+from loki.base import atomic_file, locks, path_containment
 from loki.base.error import UsageError
 from loki.base.time import isoformat
 from loki.jobs.recurring.recurring_run import RunRecord
@@ -150,6 +153,21 @@ class RecurringTasks:
             if known is None or known[0] != text:
                 known = self._read[id_] = (text, read(id_, text))
             return known[1]
+
+
+@contextmanager
+def hold_task(folder: Path, what: str, id_: str) -> Iterator[bool]:
+    """Whether a lock of a task was free; inside, it is held then. It goes with its process.
+
+    Args:
+        folder: the workspace's.
+        what: who holds it: ``run`` or ``triage``.
+        id_: of the task.
+    """
+    place = path_containment.path(folder, FOLDER, path_containment.part(id_))
+    atomic_file.make_folder(place)
+    with locks.hold_if_free(f"{place}/{what}") as is_free:
+        yield is_free
 
 
 def document(id_: str) -> str:

@@ -5,18 +5,23 @@ from __future__ import annotations
 import logging
 import os
 import shlex
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from loki.base import atomic_file, locks, path_containment
 from loki.base.manual_clock import ManualClock
 from loki.jobs.recurring import command_run, recurring_agent_run
 from loki.jobs.recurring.dispatcher import Dispatcher
 from loki.jobs.recurring.recurring_outcome import STOPPED, Notice, RecurrenceSettings
-from loki.jobs.recurring.recurring_run import RunPostponed, RunRecord, RunResult, Start, Verdict
-from loki.jobs.recurring.recurring_tasks import FOLDER, RecurringTasks
+from loki.jobs.recurring.recurring_run import (
+    Running,
+    RunPostponed,
+    RunRecord,
+    RunResult,
+    Verdict,
+)
+from loki.jobs.recurring.recurring_tasks import FOLDER, RecurringTasks, hold_task
 from loki.jobs.triage.triaging import Triages
 
 if TYPE_CHECKING:
@@ -28,18 +33,9 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 
-# --- Tells the people of a project what happened to its recurring tasks -------------------------------
+# --- What people are told -----------------------------------------------------------------------------
 
 logger = logging.getLogger("loki")
-
-
-def paused(workspace: Workspace) -> Callable[[str, str], None]:
-    """Tells that a task was paused: its id, and why."""
-
-    def tell(id_: str, text: str) -> None:
-        _tell(workspace, "recurring_paused", id_, text)
-
-    return tell
 
 
 def noticed(workspace: Workspace) -> Callable[[str, Notice], None]:
@@ -60,7 +56,7 @@ def _tell(workspace: Workspace, kind: NotificationKind, id_: str, text: str) -> 
     notifier(workspace).notify(kind, said, task_id=id_, id=id_, answer=answer)
 
 
-# --- Joins recurring tasks with a workspace: who performs their runs, and where they are kept ---------
+# --- Who performs the runs, and where they are kept ---------------------------------------------------
 
 
 def recurring_tasks(workspace: Workspace) -> RecurringTasks:
@@ -81,12 +77,12 @@ def dispatcher(workspace: Workspace) -> Dispatcher:
         tasks,
         WorkspaceRunner(workspace),
         workspace.clock,
-        Locks(workspace.folder),
+        partial(hold_task, workspace.folder, "run"),
         recurrence_settings(workspace),
         workspace.config.recurrence.parallel,
     )
     found.tell = noticed(workspace)
-    waits, tell = is_simulated(workspace), paused(workspace)
+    waits, tell = is_simulated(workspace), partial(_tell, workspace, "recurring_paused")
     triages = Triages(workspace, tasks, found.cancelled, waits=waits, tell=tell)
     found.after_round.append(triages.tick)
     found.closing.append(triages.close)
@@ -96,25 +92,6 @@ def dispatcher(workspace: Workspace) -> Dispatcher:
 def is_simulated(workspace: Workspace) -> bool:
     """Whether its clock's waits pass at once."""
     return isinstance(workspace.clock, ManualClock)
-
-
-class Locks:
-    """A lock for each task, held by the run that is under way; it goes with its process.
-
-    Args:
-        folder: the workspace's.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    @contextmanager
-    def __call__(self, id_: str) -> Iterator[bool]:
-        """Whether the lock was free; inside, it is held then."""
-        place = path_containment.path(self._folder, FOLDER, path_containment.part(id_))
-        atomic_file.make_folder(place)
-        with locks.hold_if_free(f"{place}/run") as is_free:
-            yield is_free
 
 
 class Changes:
@@ -158,13 +135,17 @@ class WorkspaceRunner:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
 
-    def run(self, task: RecurringTask, start: Start) -> RunResult | RunPostponed:
+    def run(
+        self, task: RecurringTask, running: Running, cancelled: threading.Event
+    ) -> RunResult | RunPostponed:
         """Perform a run to its end."""
-        workspace = self._workspace
+        workspace, number = self._workspace, running.number
         if task.command:
-            known = workspace.config.loop.pass_environment
-            return command_run.run(task, start, workspace.root, workspace.patterns, known)
-        ran = recurring_agent_run.run(workspace, task, start)
+            passed = workspace.config.loop.pass_environment
+            return command_run.run(
+                task, number, cancelled, workspace.root, workspace.patterns, passed
+            )
+        ran = recurring_agent_run.run(workspace, task, number, cancelled)
         is_judged = task.agent is not None and task.agent.evaluate_command is not None
         if isinstance(ran, RunResult) and ran.status == "failed" and ran.task_id and is_judged:
             return replace(ran, status="pending_evaluation")

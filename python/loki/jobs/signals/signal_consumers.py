@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loki.action.changes.git import DELETED, MERGED, default_branch, end_of, git, run_git, start_of
 from loki.action.checks.check import Check, CheckResult
+from loki.action.loop.resumption import DONE
 from loki.action.pipelines import pipeline_record
 from loki.action.pipelines.pipeline_state import Phase
 from loki.action.processes.command_line import why_not_runnable
@@ -55,10 +56,7 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 
-# --- What a consumer of signals is given, and what it answers -----------------------------------------
-
-FINISHED = frozenset({"success", "unverified"})
-"""Statuses of tasks whose work is there."""
+# --- What a consumer is given, and what it answers ----------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +107,7 @@ class Dispatch:
             return ""
         if not record.outcome:
             return f"task {task} has not ended yet"
-        return "" if record.status in FINISHED else f"task {task} ended as {record.status}"
+        return "" if record.status in DONE else f"task {task} ended as {record.status}"
 
 
 Consumer: TypeAlias = Callable[[Dispatch, "Signal"], "Done | Waits"]
@@ -117,7 +115,7 @@ Consumer: TypeAlias = Callable[[Dispatch, "Signal"], "Done | Waits"]
 idempotent. A `loki.LokiError` that it raises keeps the signal waiting."""
 
 
-# --- A branch that is to be merged: by a person, or by loki where the configuration says so -----------
+# --- A branch that is to be merged --------------------------------------------------------------------
 
 UNDER_WAY = "state/merging.json"
 """What loki was merging, written before it begins."""
@@ -154,7 +152,6 @@ def merge_branch(dispatch: Dispatch, signal: Signal, *, allowed: bool = False) -
         return Waits(f'{by_hand} (or say merge = "auto" under [signals] in .loki/config.toml)')
     with dispatch.project():
         _take_back(dispatch, root)
-
         check = own_tests(dispatch)
         reason = _against(dispatch, signal, root)
         if reason or isinstance(check, str):
@@ -252,8 +249,7 @@ def _git(dispatch: Dispatch, *arguments: str) -> str:
     return "" if done.returncode == 0 else (said[-1] if said else f"git {arguments[0]} failed")
 
 
-# ------------------------------------------------------------------------------------------------------
-# A person's decision in ``HUMAN_APPROVED``: kept where it answers an open request, refused else.
+# --- A person's decision ------------------------------------------------------------------------------
 
 
 def answer(dispatch: Dispatch, signal: Signal) -> Done | Waits:
@@ -267,7 +263,7 @@ def answer(dispatch: Dispatch, signal: Signal) -> Done | Waits:
     return Done(f"refused: it answers no open request ({named or 'it names none'})")
 
 
-# --- A feature that is ready: its tests run, and what they say leads to a merge or to a task ----------
+# --- A feature that is ready to be tested -------------------------------------------------------------
 
 EXCERPT = 4_000
 """Characters of a failure that a signal carries; chosen, not measured."""
@@ -311,7 +307,7 @@ def request_merge(dispatch: Dispatch, signal: Signal) -> Done | Waits:
         return Done(f"there is no branch {branch}: nothing is to be merged")
     if branch == default_branch(root):
         return Done(f"{branch} is what others are merged into: nothing is to be merged")
-    if end_of(root, branch, {"commit": ""}) == MERGED:
+    if end_of(root, branch, NEVER_LOOKED_AT) == MERGED:
         return Done(f"{branch} is merged already")
     said = {key: signal.data[key] for key in ("commit", "command", "task_id") if key in signal.data}
     dispatch.signals.emit(MERGE_REQUESTED, branch, {**said, "feature": signal.name})
@@ -359,13 +355,11 @@ def _failure(result: CheckResult) -> dict[str, str]:
 def _stands(root: str) -> dict[str, str]:
     """The commit that is checked out, where nothing in the project differs from it."""
     changed = git(root, "status", "--porcelain", "--untracked-files=no")
-    commit = git(root, "rev-parse", "HEAD")
-    return (
-        {} if changed is None or changed or commit is None else {"commit": commit.decode().strip()}
-    )
+    commit = _commit(root, "HEAD")
+    return {} if changed is None or changed or not commit else {"commit": commit}
 
 
-# --- A plan that a person approved: the pipeline stage that waits for it goes on ----------------------
+# --- A plan that a person approved --------------------------------------------------------------------
 
 APPROVER = "whoever gave PLAN_APPROVED"
 """Who approved, where the file does not say."""
@@ -425,7 +419,7 @@ def _note(signal: Signal) -> str:
     return " ".join(filter(None, (said, f"(signal {signal.id})")))
 
 
-# --- Signals that become tasks of the queue: tests to be mended, something to document or to write ----
+# --- Signals that become tasks of the queue -----------------------------------------------------------
 
 OPEN = ("pending", "in-progress")
 

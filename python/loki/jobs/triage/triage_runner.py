@@ -9,7 +9,7 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from loki.action.agent_protocol import Question, Said
 from loki.action.loop.agent_call import breaker_of, name_of
 from loki.agents.fallback_agent import FallbackAgent, ask
-from loki.base import atomic_file, locks, path_containment
 from loki.base.error import BreakerOpen, LokiError, StoreError, UsageError
 from loki.base.secret import holds_secret, mask_secrets
 from loki.execution.resilience import breakers as breakers_of
@@ -27,6 +26,7 @@ from loki.jobs.queue.queue import queue_of
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.recurring import recurring_outcome
 from loki.jobs.recurring.recurring_task import RecurringTask
+from loki.jobs.recurring.recurring_tasks import hold_task
 from loki.jobs.triage import triage_policy, triage_prompt
 from loki.jobs.triage.triage_policy import Conclusion, Fix, TriageRules
 from loki.jobs.triage.triage_prompt import INSTRUCTIONS, began, gather, records
@@ -525,16 +525,12 @@ class TriageRunner:
     @contextmanager
     def _lock(self, id_: str) -> Iterator[bool]:
         """Whether a task's triage is ours."""
-        try:
-            folder = path_containment.path(
-                self._workspace.folder, "recurring", path_containment.part(id_)
-            )
-            atomic_file.make_folder(folder)
-        except StoreError:
-            yield False
-            return
-        with locks.hold_if_free(f"{folder}/triage") as is_free:
-            yield is_free
+        with ExitStack() as stack:
+            try:
+                is_ours = stack.enter_context(hold_task(self._workspace.folder, "triage", id_))
+            except StoreError:
+                is_ours = False
+            yield is_ours
 
 
 def _marked(task: RecurringTask, begun: RecurringTask) -> RecurringTask:

@@ -22,6 +22,7 @@ from loki.action.changes.project_copies import change_in, forget, keep_patch, mo
 from loki.action.changes.scratch_copy import remove_folder, scratch_folder, update
 from loki.action.changes.tree import Tree
 from loki.action.checks.task_changes import link_dependency_folders
+from loki.action.loop.resumption import DONE
 from loki.base.log import log_event
 from loki.execution.stop_request import is_cancelled
 from loki.execution.task_session import performer as performer_of
@@ -254,9 +255,6 @@ class CopyMerger:
 
 # --- One task, from a copy of the project to its landing in it ----------------------------------------
 
-KEPT = ("success", "unverified")
-"""Statuses after which nothing is left unfinished."""
-
 
 def run_in_copy(
     project: Workspace,
@@ -296,7 +294,7 @@ def run_in_copy(
             with task as entered:
                 outcome = entered.run(agent)
         finally:
-            if task_record.load(project.store, task.spec.id).status in KEPT:
+            if task_record.load(project.store, task.spec.id).status in DONE:
                 forget(project.folder, project.store, task.spec.id)
             else:
                 keep_patch(project.folder, project.store, task.spec.id, copy.root)

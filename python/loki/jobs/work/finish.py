@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from loki.action.loop.resumption import DONE
 from loki.base.time import isoformat
 from loki.memory.attempt import DRIFT
 
@@ -79,7 +80,7 @@ def finish(queue: Queue, claim: LeasedTask, outcome: Outcome) -> tuple[Place, st
         StoreError: the queue cannot be written; the claim is lost with its worker.
     """
     reason, data = outcome.reason, outcome.to_dict()
-    if outcome.status in {"success", "unverified"}:
+    if outcome.status in DONE:
         return _if(queue.complete(claim, data), "completed"), reason
     if outcome.status == "failed" and outcome.trigger == "budget":
         return _if(queue.fail(claim, reason, data), "failed"), reason

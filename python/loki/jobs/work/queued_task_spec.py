@@ -63,12 +63,13 @@ def task_of(workspace: Workspace, queued: QueuedTask, *, asks: bool = False) -> 
     Raises:
         UsageError: it cannot be worked on as it was submitted.
     """
+    from loki.execution.task_session import new_task  # how work is done is much to load
+
     must_be_whole(queued)
     reviewer = _reviewer(workspace, queued)
     record = task_record.load(workspace.store, queued.id)
     if _goes_on(workspace, record, queued.id):
         return _gone_on_with(workspace, queued, record, reviewer)
-    from loki.execution.task_session import new_task  # how work is done is much to load
 
     return new_task(workspace, **_said(workspace, queued, reviewer, asks=asks))
 

@@ -27,7 +27,7 @@ from loki.base.time import Duration, isoformat
 from loki.execution import task_session
 from loki.execution.stop_request import ALL, LOOK, Word, home, is_at_work, released
 from loki.execution.task_session import Task
-from loki.jobs.inbox import human_review_answers
+from loki.jobs.inbox import settled_reviews
 from loki.jobs.queue import worker_lock
 from loki.jobs.queue.queue import Queue, queue_of
 from loki.jobs.queue.queue_lists import LeasedTask, Slots
@@ -169,7 +169,7 @@ def give_up(
         workspace.store.append(f"{pipeline_record.folder(run)}/events.jsonl", {**line, **where})
         pipeline_record.save(workspace.store, after)
     for stage in begun:
-        human_review_answers.given_up(workspace, str(stage["task"]), by)
+        settled_reviews.given_up(workspace, str(stage["task"]), by)
     return UndoResult(tuple(restored))
 
 
@@ -309,7 +309,7 @@ def resume(
         wait=spec.wait if wait is None else wait,
     )
     words = intervention_text(with_commands(workspace, record, context))
-    human_review_answers.resumed(workspace, record.id, words, user())
+    settled_reviews.resumed(workspace, record.id, words, user())
     if not resumption.is_help(record, words):
         return Task(workspace, spec, reviewer=reviewer)
     help_ = Intervention(isoformat(workspace.clock.now()), context=words)
@@ -332,7 +332,7 @@ def abort(workspace: Workspace, task_id: str, *, force: bool = False, why: str =
         drop_takeover(
             workspace, task_id, why or "a person aborted the task; its changes were undone"
         )
-    human_review_answers.given_up(workspace, task_id, user())
+    settled_reviews.given_up(workspace, task_id, user())
     return undone
 
 
@@ -345,7 +345,7 @@ def _must_be_open(workspace: Workspace, task_id: str) -> bool:
     record = task_record.load(workspace.store, task_id)
     if resumption.is_open(record):
         return True
-    if human_review_answers.is_waiting_in_queue(workspace, task_id):
+    if settled_reviews.is_waiting_in_queue(workspace, task_id):
         return False
     if not record:
         raise UsageError(f"no task {task_id!r} here: `loki show` lists them, and `loki queue`")

@@ -19,12 +19,13 @@ from loki.jobs.recurring.recurring_outcome import (
     paused,
     replanned,
 )
-from loki.jobs.recurring.recurring_run import RunPostponed, RunRecord, RunResult, Start, Verdict
+from loki.jobs.recurring.recurring_run import Running, RunPostponed, RunRecord, RunResult, Verdict
 from loki.jobs.recurring.recurring_task import RecurringTask
 from loki.jobs.recurring.recurring_tasks import LOG, RecurringTasks
 from loki.testing import ManualClock, MemoryStore
 
 NOW = datetime(2026, 4, 4, 10, tzinfo=timezone.utc)
+BEGUN = Running(number=1, scheduled_at=NOW, started_at=NOW)
 
 
 def made(id_: str = "t", schedule: dict[str, Any] | None = None, **more: Any) -> RecurringTask:
@@ -40,11 +41,13 @@ class Answers:
     ) -> None:
         self.answers = list(answers)
         self.verdict = verdict
-        self.starts: list[Start] = []
+        self.began: list[Running] = []
 
-    def run(self, task: RecurringTask, start: Start) -> RunResult | RunPostponed:
-        del task
-        self.starts.append(start)
+    def run(
+        self, task: RecurringTask, running: Running, cancelled: threading.Event
+    ) -> RunResult | RunPostponed:
+        del task, cancelled
+        self.began.append(running)
         answer = self.answers.pop(0) if self.answers else RunResult("success")
         if isinstance(answer, Exception):
             raise answer
@@ -94,13 +97,13 @@ def test_what_is_due_and_in_which_order() -> None:
     early = early.with_(next_run_at=NOW - timedelta(minutes=1))
     never: list[Callable[[RecurringTask], RecurringTask]] = [
         lambda task: paused(task, NOW),
-        lambda task: begun(task, Start(1, NOW), NOW),
+        lambda task: begun(task, BEGUN),
         lambda task: task.with_(not_before=NOW + timedelta(seconds=1)),
         lambda task: task.with_(next_run_at=None),
         lambda task: task.with_(next_run_at=NOW + timedelta(seconds=1)),
     ]
     others = [change(late) for change in never]
-    assert [one.task.id for one in due([late, early, *others], NOW)] == ["early", "late"]
+    assert [one.id for one in due([late, early, *others], NOW)] == ["early", "late"]
     assert next_time([late, early]) == early.next_run_at
     assert next_time([others[0]]) is None
 
@@ -109,8 +112,8 @@ def test_missed_runs_are_made_up_for_once() -> None:
     runner = Answers()
     house = House(runner, made())
     assert house.tick("9h30m") == [("t", "success")]
-    (start,) = runner.starts
-    assert (start.scheduled_at, start.missed) == (NOW + timedelta(hours=9), 8)
+    (run,) = runner.began
+    assert (run.scheduled_at, run.missed) == (NOW + timedelta(hours=9), 8)
     assert house.tasks.runs("t")[0].missed == 8
     assert house.tick() == []
     assert house.tasks.load("t").next_run_at == NOW + timedelta(hours=10)
@@ -128,7 +131,7 @@ def test_what_another_dispatcher_runs_is_left_to_it() -> None:
 
 def test_a_run_whose_dispatcher_died_is_cancelled_and_counts_nothing() -> None:
     task = made().with_(consecutive_failures=2, total_failures=2)
-    house = House(Answers(), begun(task, Start(1, NOW), NOW))
+    house = House(Answers(), begun(task, BEGUN))
     house.locks.taken.add("t")  # it lives
     assert house.tick("30m") == []
     house.locks.taken.clear()
@@ -140,7 +143,7 @@ def test_a_run_whose_dispatcher_died_is_cancelled_and_counts_nothing() -> None:
 
 def test_a_person_who_runs_a_task_loses_no_outcome() -> None:
     """What a dispatcher that died left is settled before: its run is cancelled, or judged and counted."""
-    house = House(Answers(), begun(made(), Start(1, NOW), NOW))
+    house = House(Answers(), begun(made(), BEGUN))
     done = house.dispatcher.run_now("t").runs
     assert [(run.number, run.status) for _, run in done] == [(1, "cancelled"), (2, "success")]
     house = House(Answers(RunResult("pending_evaluation"), RunResult("failed")), made())
@@ -160,7 +163,7 @@ def test_a_verdict_that_was_not_counted_is_not_asked_for_again() -> None:
 
 
 def test_a_dispatcher_that_watches_sees_that_another_died() -> None:
-    house = House(Answers(), begun(made(), Start(1, NOW), NOW))
+    house = House(Answers(), begun(made(), BEGUN))
     house.locks.taken.add("t")
 
     def die() -> bool:
@@ -241,8 +244,10 @@ def test_a_person_may_change_a_task_while_it_runs() -> None:
     house = House(Answers(), made())
 
     class Slow(Answers):
-        def run(self, task: RecurringTask, start: Start) -> RunResult | RunPostponed:
-            del start
+        def run(
+            self, task: RecurringTask, running: Running, cancelled: threading.Event
+        ) -> RunResult | RunPostponed:
+            del running, cancelled
             house.tasks.update(task.id, lambda one: paused(one, NOW, "stop", "ada"))
             return RunResult("failed")
 
@@ -257,8 +262,10 @@ def test_a_task_that_is_removed_while_it_runs_stays_removed() -> None:
     house = House(Answers(), made())
 
     class Slow(Answers):
-        def run(self, task: RecurringTask, start: Start) -> RunResult | RunPostponed:
-            del start
+        def run(
+            self, task: RecurringTask, running: Running, cancelled: threading.Event
+        ) -> RunResult | RunPostponed:
+            del running, cancelled
             house.tasks.remove(task.id)
             return RunResult("success")
 

@@ -19,7 +19,7 @@ from loki.jobs.recurring.recurring_outcome import (
     resumed,
     without_failures,
 )
-from loki.jobs.recurring.recurring_run import RunRecord, Start, Status
+from loki.jobs.recurring.recurring_run import Running, RunRecord, Status
 from loki.jobs.recurring.recurring_task import RecurringTask, Unreadable, read
 from support.examples import examples
 
@@ -50,7 +50,8 @@ def after(task: RecurringTask, *statuses: Status) -> RecurringTask:
     """A task after runs, each at its time."""
     for status in statuses:
         run = ended(task, status)
-        task = begun(task, Start(run.number, run.scheduled_at), run.scheduled_at)
+        at = run.scheduled_at
+        task = begun(task, Running(number=run.number, scheduled_at=at, started_at=at))
         task = recorded(task, run, run.scheduled_at, KNOBS).task
     return task
 

@@ -13,7 +13,7 @@ import pytest
 
 from loki.jobs.recurring.dispatcher import Dispatcher
 from loki.jobs.recurring.recurring_outcome import RecurrenceSettings, replanned
-from loki.jobs.recurring.recurring_run import RunRecord, RunResult, Start, Status, Verdict
+from loki.jobs.recurring.recurring_run import Running, RunRecord, RunResult, Status, Verdict
 from loki.jobs.recurring.recurring_task import RecurringTask
 from loki.jobs.recurring.recurring_tasks import RecurringTasks
 from loki.memory.store import Record, Rewrite
@@ -70,9 +70,9 @@ class Runner:
         self.status = status
         self.begun: list[int] = []
 
-    def run(self, task: RecurringTask, start: Start) -> RunResult:
-        del task
-        self.begun.append(start.number)
+    def run(self, task: RecurringTask, running: Running, cancelled: threading.Event) -> RunResult:
+        del task, cancelled
+        self.begun.append(running.number)
         return RunResult(self.status, stdout="out\n")
 
     def evaluate(self, task: Any, run: RunRecord, cancelled: threading.Event) -> Verdict:

@@ -6,14 +6,14 @@ from __future__ import annotations
 import os
 from collections import Counter
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from loki.jobs.recurring.dispatcher import Dispatcher
 from loki.jobs.recurring.recurring_outcome import RecurrenceSettings
-from loki.jobs.recurring.recurring_tasks import RecurringTasks
-from loki.jobs.recurring.scheduling import Locks
+from loki.jobs.recurring.recurring_tasks import RecurringTasks, hold_task
 from loki.stores.file_store import FileStore
 from loki.testing import ManualClock, MemoryStore
 from support.live_week import Here, LiveWeek, Services, acts_of, free, task_of, told
@@ -118,7 +118,7 @@ def test_a_day_in_real_files(tmp_path: Path) -> None:
     for plan in short:
         tasks.add(task_of(plan))
     services = Services(short, down, 4, clock)
-    dispatcher = Dispatcher(tasks, services, clock, Locks(tmp_path / ".loki"))
+    dispatcher = Dispatcher(tasks, services, clock, partial(hold_task, tmp_path / ".loki", "run"))
     dispatcher.watch(START + timedelta(days=1), is_simulated=True)
     slow = SlowWeek(short, down, 4, acts_of(short, []), is_triaged=False)
     slow.week()
