@@ -28,7 +28,7 @@ def make_folder(path: str | os.PathLike[str]) -> None:
     """
     if os.path.isdir(path):  # as nearly always
         return
-    with _telling("create the folder", path):
+    with telling("could not create the folder", path):
         missing = []
         folder = os.path.abspath(path)
         while not os.path.isdir(folder):
@@ -67,7 +67,7 @@ def write_atomic(
     folder, name = os.path.split(path)
     make_folder(folder)
     temporary = temporary_name(of)
-    with _telling("write", path), _opened(folder, _FOLDER) as handle:
+    with telling("could not write", path), _opened(folder, _FOLDER) as handle:
         try:
             write_new(temporary, data, mode, folder=handle, durable=durable)
             if durable or not _exchange(temporary, name, handle):
@@ -136,7 +136,7 @@ def replace_if(
     path = os.path.abspath(path)
     folder, name = os.path.split(path)
     temporary = temporary_name()
-    with _telling("write", path), _opened(folder, _FOLDER) as handle:
+    with telling("could not write", path), _opened(folder, _FOLDER) as handle:
         if not is_expected(_look(name, handle)):
             return False
         write_new(temporary, data, 0o600, folder=handle, durable=durable)
@@ -196,7 +196,7 @@ def append_line(path: str | os.PathLike[str], data: bytes, *, durable: bool = Tr
         raise ValueError("a line cannot contain a line feed: expected one line")
     make_folder(os.path.dirname(os.path.abspath(path)))
     line, flags = data + b"\n", os.O_RDWR | os.O_CREAT | os.O_APPEND
-    with locks.hold(path), _telling("append to", path):
+    with locks.hold(path), telling("could not append to", path):
         with _opened(path, flags) as handle:
             size = os.fstat(handle).st_size
             if size and os.pread(handle, 1, size - 1) != b"\n":
@@ -231,7 +231,7 @@ def append_at(path: str | os.PathLike[str], end: int, data: bytes, *, durable: b
     Raises:
         StoreError: it could not be written; the file ends at ``end``.
     """
-    with _telling("append to", path):
+    with telling("could not append to", path):
         with _opened(path, os.O_WRONLY | os.O_CREAT) as handle:
             if os.fstat(handle).st_size > end:
                 os.ftruncate(handle, end)
@@ -250,7 +250,7 @@ def scan_lines(path: str | os.PathLike[str]) -> Iterator[bytes]:
     Raises:
         StoreError: it cannot be read.
     """
-    with _telling("read", path), suppress(FileNotFoundError), open(path, "rb") as file:
+    with telling("could not read", path), suppress(FileNotFoundError), open(path, "rb") as file:
         yield from file
 
 
@@ -314,7 +314,7 @@ def sync(path: str | os.PathLike[str]) -> None:
     Raises:
         StoreError: it cannot be.
     """
-    with _telling("write", path), _opened(path, os.O_RDONLY) as handle:
+    with telling("could not write", path), _opened(path, os.O_RDONLY) as handle:
         os.fsync(handle)
 
 
@@ -335,11 +335,17 @@ def _opened(path: str | os.PathLike[str], flags: int, folder: int | None = None)
 
 
 @contextmanager
-def _telling(verb: str, path: str | os.PathLike[str]) -> Iterator[None]:
-    """Say of what the system refuses what was to be done."""
+def telling(what: str, path: str | os.PathLike[str]) -> Iterator[None]:
+    """Say what could not be done to a file, and why, where the system refuses it.
+
+    Args:
+        what: how the sentence begins, up to the path.
+        path: of the file.
+
+    Raises:
+        StoreError: the system refused it.
+    """
     try:
         yield
     except OSError as error:
-        raise StoreError(
-            f"could not {verb} {os.fspath(path)}: {error.strerror or error}"
-        ) from error
+        raise StoreError(f"{what} {os.fspath(path)}: {error.strerror or error}") from error

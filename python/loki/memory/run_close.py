@@ -36,8 +36,7 @@ def ended_at(store: Store, branch: str | None) -> datetime | None:
     return max((end for end in ends if end is not None), default=None)
 
 
-# ------------------------------------------------------------------------------------------------------
-# How a run ends: what led nowhere becomes a candidate for a lasting rule, and the signs are gone.
+# --- Closing a run ------------------------------------------------------------------------------------
 
 OWN_LOOP = "(a loop of its own)"
 """Source of a sign that no task of loki's is known for."""
@@ -79,10 +78,8 @@ def open_runs(store: Store) -> list[Run]:
         text = store.get(name) if name.endswith(f"/{SIGNS}") else None
         if text is None:
             continue
-        try:
-            run = Run.parse(text, None, left_out=partial(_left, name))
-        except ValueError as error:
-            _left(name, str(error))
+        run = Run.parse(text, None, left_out=partial(_left, name))
+        if run is None:
             continue
         if folder_of(run.branch) == name.removesuffix(SIGNS):
             found.append(run)
@@ -147,11 +144,8 @@ def _closed(
         logger.warning("%s is damaged, and nothing is learned of that: %s", name, why)
         store.set_aside(name)
 
-    signs: tuple[Sighting, ...] = ()
-    try:
-        signs = Run.parse(text, branch, left_out=left_out).seen.signs
-    except ValueError as error:
-        left_out(str(error))
+    run = Run.parse(text, branch, left_out=left_out)
+    signs = run.seen.signs if run is not None else ()
     proposed = [candidate_of(sign, succeeded, at) for sign in signs]
     kept = [Candidates(store).propose(one) for one in proposed if one is not None]
     return Closed(branch, reason, len(signs), tuple(one for one in kept if one is not None), at)

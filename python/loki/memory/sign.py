@@ -1,7 +1,5 @@
 """Signs: bindings "this led nowhere, do not do it again", armed by the second same failure of a run.
 
-Pure: what was seen in, what was seen out; `loki.memory.sign` joins it with a store.
-
 A run is all work on one git branch until it is closed; every branch has its own signs.
 """
 
@@ -32,14 +30,6 @@ if TYPE_CHECKING:
     from loki import _core
     from loki.recognition.text import Text
 
-
-# ------------------------------------------------------------------------------------------------------
-# Signs: bindings "this led nowhere, do not do it again", armed by the second same failure of a
-# run.
-
-# ------------------------------------------------------------------------------------------------------
-# Signs: bindings "this led nowhere, do not do it again", armed by the second same failure of a
-# run.
 
 ARMED = 2
 """Sightings of the same failure that arm a sign, where nothing else is configured."""
@@ -334,9 +324,7 @@ def _bounded(
     return tuple(one for one in sightings if id(one) not in gone)
 
 
-# ------------------------------------------------------------------------------------------------------
-# Signs as agents and people read them: the failure, how often, what led there, what it forbids;
-# pure.
+# --- Signs as agents and people read them -------------------------------------------------------------
 
 SIGNS_TOKENS = 600
 """Most tokens of the signs in a briefing: as much as a task needs to say what it is about. Chosen."""
@@ -432,7 +420,7 @@ def _times(count: int) -> str:
     return "time" if count == 1 else f"{count} times"
 
 
-# --- The signs of a run, joined with a store that many processes share --------------------------------
+# --- The signs of a run, kept in a store that many processes share ------------------------------------
 
 NO_BRANCH = "@no-branch"
 """The folder where there is no branch: outside git, or a detached head. No branch is encoded so."""
@@ -483,19 +471,18 @@ class Run:
         branch: str | None,
         rules: SignRules = DEFAULT_RULES,
         left_out: Told = _ignored,
-    ) -> Run:
-        """What `dump` gave, as far as it can be read.
+    ) -> Run | None:
+        """What `dump` gave, as far as it can be read; None: nothing of it can.
 
         Args:
             text: that.
             branch: the run's, where the text does not say.
             rules: what arms a sign.
             left_out: is told what cannot be read.
-
-        Raises:
-            ValueError: nothing of it can.
         """
-        data, kept = _parsed(text, rules, left_out)
+        if (found := _parsed(text, rules, left_out)) is None:
+            return None
+        data, kept = found
         said, start = data.get("branch", branch), data.get("start") or {}
         if not isinstance(said, str | None) or not isinstance(start, dict):
             left_out("found another branch or start than loki writes")
@@ -505,12 +492,12 @@ class Run:
     def with_waiting(
         self, text: str, rules: SignRules = DEFAULT_RULES, left_out: Told = _ignored
     ) -> Run:
-        """The run, and what `dump_waiting` gave, as far as that can be read.
-
-        Raises:
-            ValueError: nothing of it can.
-        """
-        data, waiting = _parsed(text, rules, left_out)
+        """The run, and what `dump_waiting` gave, as far as that can be read."""
+        if (
+            found := _parsed(text, rules, left_out)
+        ) is None:  # as a machine that went down may leave it
+            return self
+        data, waiting = found
         # Killed in between, it stands in both: once it is a sign, that is what it is.
         known = {one.failure.fingerprint for one in self.seen.sightings}
         others = (one for one in waiting if one.failure.fingerprint not in known)
@@ -526,17 +513,14 @@ def _lines(head: Mapping[str, Any], sightings: Iterable[Sighting]) -> Masked:
 
 def _parsed(
     text: str, rules: SignRules, left_out: Told
-) -> tuple[Mapping[str, Any], tuple[Sighting, ...]]:
-    """What a file says, and the sightings in it: one that cannot be read spoils only itself.
-
-    Raises:
-        ValueError: there are none.
-    """
+) -> tuple[Mapping[str, Any], tuple[Sighting, ...]] | None:
+    """What a file says, and the sightings in it: one that cannot be read spoils only itself."""
     try:
         data = json.loads(text)
         sightings = list(data["sightings"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(f"{type(error).__name__}: {error}") from error
+        left_out(f"{type(error).__name__}: {error}")
+        return None
     found = []
     for one in sightings:
         try:
@@ -731,16 +715,9 @@ class Signs:
         run = Run(self.branch)
         if signs is not None:
             tell = partial(self._set_aside, SIGNS)
-            try:
-                run = Run.parse(signs, self.branch, self.rules, tell)
-            except ValueError as error:
-                tell(str(error))
+            run = Run.parse(signs, self.branch, self.rules, tell) or run
         if waiting is not None:
-            tell = partial(self._set_aside, WAITING)
-            try:
-                return run.with_waiting(waiting, self.rules, tell)
-            except ValueError as error:  # as a machine that went down may leave it
-                tell(str(error))
+            run = run.with_waiting(waiting, self.rules, partial(self._set_aside, WAITING))
         return run
 
     def _set_aside(self, name: str, why: str) -> None:

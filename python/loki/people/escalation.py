@@ -1,12 +1,8 @@
-"""The page by which a person is asked to take over.
+"""Escalations: what makes loki ask a person to take over, the page by which it does, and the answer.
 
-What a word, a command or a path says is data: ``escalation-triggers.yml``.
-
-It tells what happened, what was tried and why it failed, what may help, the ways to go on with the
-command for each, and what exactly the person must decide. `loki.people.escalation` keeps the pages
-and reads them again; `loki.people.escalation` is what a page becomes once a person has spoken.
-
-Pure: a page in, a page out. The page of several tasks stays open until each of them is answered.
+The page tells what happened, what was tried and why it failed, what may help, the ways to go on with the
+command for each, and what exactly the person must decide. That of several tasks stays open until each of
+them is answered. What a word, a command or a path says is data: ``escalation-triggers.yml``.
 
 There is no index beside the pages: a page is open while it awaits an answer, whoever wrote it, and
 so nothing can say otherwise than what a person reads.
@@ -35,9 +31,7 @@ from loki.people.request import AWAITING, Option, page, ways
 from loki.recognition.failure import Failure
 from loki.recognition.grouping import FailureIndex
 
-# --- The page by which a person is asked to take over -------------------------------------------------
-
-# --- Which of the six triggers of an escalation a task shows, each with its evidence. Pure ------------
+# --- Which of the six triggers a task shows, each with its evidence -----------------------------------
 
 SECURITY, DATA_LOSS, SHARED_CAUSE = "security_critical", "data_loss", "shared_root_cause"
 LOW_CONFIDENCE, THIRD_PARTY, AMBIGUOUS = "low_confidence", "third_party", "ambiguous_spec"
@@ -151,7 +145,7 @@ def shared_causes(failures: Mapping[str, Failure]) -> dict[str, tuple[str, ...]]
     return {task: tasks for tasks in members if len(tasks) >= SHARED for task in tasks}
 
 
-# --- the rules, one to a trigger ------------------------------------------------------------------
+# --- The rules, one to a trigger ----------------------------------------------------------------------
 
 
 def _security(case: Case) -> Trigger | None:
@@ -239,7 +233,7 @@ def _by_pattern(failure: Failure | None, known: Knowledge) -> list[str]:
     return [f"its last failure is of kind {match.kind}: {failure.said}"]
 
 
-# --- what words, paths and commands say -----------------------------------------------------------
+# --- What words, paths and commands say ---------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -532,7 +526,7 @@ def _line(text: str | None) -> str:
     return cut(inline(text or "none given"), 200)
 
 
-# --- What becomes of an escalation's page once a person, or what happened since, has answered it ------
+# --- What becomes of the page once it is answered -----------------------------------------------------
 
 ANSWERED = "### Answered"
 DONE = "**Answered Task ID:** "
@@ -541,10 +535,10 @@ DONE = "**Answered Task ID:** "
 
 def answer_sentence(intervention: Intervention) -> str:
     """A person's answer as the page has it, Markdown."""
+    what = "a person resumed the task"
     if intervention.kind == ABORT:
         what = "a person aborted the task; its changes were undone"
-        return answer_text(intervention.at, what, intervention.context)
-    return answer_text(intervention.at, "a person resumed the task", intervention.context)
+    return answer_text(intervention.at, what, intervention.context)
 
 
 def answer_text(at: str, what: str, words: str = "") -> str:
@@ -626,7 +620,7 @@ def _names_open(line: str) -> bool:
     return line.startswith((f"**{TASK}:** ", f"**{ALSO}:** "))
 
 
-# --- The escalations of a workspace: which pages await a person, and what answers them ----------------
+# --- The escalations of a workspace -------------------------------------------------------------------
 
 FOLDER = "escalations/"
 
@@ -685,7 +679,12 @@ class Escalations:
 
     def open(self) -> list[OpenEscalation]:
         """The pages that await a person, oldest first; also those that other programs wrote."""
-        return list(self._open())
+        found = []
+        for name in self._store.names(FOLDER):
+            text = self._store.get(name) if name.endswith(".md") else None
+            if text and (page := read(name, text)) is not None:
+                found.append(page)
+        return found
 
     def of(self, task_id: str) -> OpenEscalation | None:
         """The open escalation of a task, the newest; None where there is none."""
@@ -712,8 +711,8 @@ class Escalations:
             return text if there else render(escalation)
 
         self._store.update(page, write)
-        if found != page:
-            self._add(found, escalation.others)
+        for task_id in escalation.others if found != page else ():
+            self._rewrite(found, partial(_joined, task_id=task_id))
         self._settle_others(found, (escalation.task_id, *escalation.others))
         return found
 
@@ -757,19 +756,8 @@ class Escalations:
                 if one.page != page and one.names(task_id):
                     self._rewrite(one.page, partial(_answered, task_id=task_id, answer=what))
 
-    def _add(self, page: str, tasks: Sequence[str]) -> None:
-        for task_id in tasks:
-            self._rewrite(page, partial(_joined, task_id=task_id))
-
     def _rewrite(self, page: str, change: Callable[[str], str]) -> None:
         self._store.update(page, lambda text: change(text) if text else text)
-
-    def _open(self) -> Iterator[OpenEscalation]:
-        for name in self._store.names(FOLDER):
-            text = self._store.get(name) if name.endswith(".md") else None
-            found = read(name, text) if text else None
-            if found is not None:
-                yield found
 
 
 def read(name: str, page: str) -> OpenEscalation | None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, get_args
 from urllib.parse import urlsplit
 
+from loki.base import codec
 from loki.base.error import LokiError, UsageError
 from loki.base.secret import masked
 from loki.base.time import Clock, isoformat
@@ -53,8 +54,8 @@ class Notification:
 
     def body(self) -> bytes:
         """As it is sent: JSON in UTF-8, secrets masked."""
-        data: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
-        return json.dumps(masked(data), ensure_ascii=False).encode("utf-8", "backslashreplace")
+        text = json.dumps(masked(codec.write(self)), ensure_ascii=False)
+        return text.encode("utf-8", "backslashreplace")
 
 
 class Channel(Protocol):

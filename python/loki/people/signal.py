@@ -1,13 +1,8 @@
 """Signals: files in ``.loki/signals/`` by which agents, people and loki tell each other something.
 
-Why it is so: ``docs/design/signals.md``.
-
-What kinds there are, how a signal's file is named, and what it says; nothing here touches files.
-Why it is so: ``docs/design/signals.md``.
-
-An agent writes a file ``.loki/signals/<KIND>`` as it would edit any other, in its copy of the project
-or in its answer; what it names there is no edit of the project, but a signal.
-Why it is so: ``docs/design/signals.md``.
+What kinds there are, how a signal's file is named, and what it says; nothing here touches files. An agent
+writes a file ``.loki/signals/<KIND>`` as it would edit any other, in its copy of the project or in its
+answer; what it names there is no edit of the project, but a signal. Why it is so: ``docs/design/signals.md``.
 """
 
 from __future__ import annotations
@@ -28,38 +23,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 from loki.base.error import UsageError
 from loki.base.time import isoformat, moment
 
-__all__ = [
-    "BLOG_POST_QUEUED",
-    "CONTEXT_CLEAR_REQUESTED",
-    "DOCS_NEEDED",
-    "DRIFT_DETECTED",
-    "FEATURE_READY",
-    "FOLDER",
-    "HUMAN_APPROVED",
-    "HUMAN_REVIEW_NEEDED",
-    "KINDS",
-    "LONGEST_NAME",
-    "MAX_SIZE",
-    "MERGE_REQUESTED",
-    "NOTHING",
-    "PLAN_APPROVED",
-    "TESTS_FAILED",
-    "TESTS_PASSED",
-    "Kind",
-    "Signal",
-    "Standing",
-    "documents",
-    "encoded",
-    "file_of",
-    "named",
-    "parse",
-    "render",
-]
-
-
-# ------------------------------------------------------------------------------------------------------
-# The kinds of signals: who gives each, who acts on it, what its file holds and what becomes of
-# it.
+# --- The kinds of signals -----------------------------------------------------------------------------
 
 MAX_SIZE = 65_536
 """Bytes of what a signal says: more is no signal. Chosen, not measured."""
@@ -231,7 +195,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in _ALL})
 """Every kind, by its name."""
 
 
-# --- What stands in a signal's file: read as other programs write it, unknown fields kept -------------
+# --- What stands in a signal's file -------------------------------------------------------------------
 
 CLIPPED = 4_000
 """Characters that are read of a request for a person that is too large. Chosen, not measured."""
@@ -362,8 +326,7 @@ def _object(text: str) -> dict[str, Any] | None:
     return data if isinstance(data, dict) else None
 
 
-# ------------------------------------------------------------------------------------------------------
-# Signals: files in ``.loki/signals/`` by which agents, people and loki tell each other something.
+# --- A signal and its file ----------------------------------------------------------------------------
 
 FOLDER = "signals"
 """Relative to ``.loki/``."""
@@ -621,9 +584,7 @@ def render(data: Mapping[str, Any]) -> str:
     return json.dumps(dict(data), ensure_ascii=False) + "\n"
 
 
-# ------------------------------------------------------------------------------------------------------
-# Signals that agents give: only the kinds that are theirs, and nothing in them that is loki's to
-# say.
+# --- Signals that agents give: only what is theirs to say ---------------------------------------------
 
 AGENT_SIGNALS = f".loki/{FOLDER}/"
 """Where agents write them, relative to the project."""
@@ -656,7 +617,7 @@ def signal_instructions(kind: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class EmittedSignal:
-    """A signal that an agent gives; `loki.people.signals.Signals.give` takes it."""
+    """A signal that an agent gives; `loki.people.signals.Signals.emit` takes what it says."""
 
     kind: str
     name: str

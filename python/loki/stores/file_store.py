@@ -91,13 +91,11 @@ class FileStore:
         """A document's text, or None."""
         if not path_containment.is_path(document):
             return None  # nothing can be kept under such a name
-        try:
-            with open(os.path.join(self.folder, document), "rb") as file:
-                return file.read().decode("utf-8", "replace")
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise StoreError(_sentence("read", self.folder / document, error)) from error
+        path = os.path.join(self.folder, document)
+        telling = file.telling("cannot read", path)
+        with telling, suppress(FileNotFoundError), open(path, "rb") as opened:
+            return opened.read().decode("utf-8", "replace")
+        return None
 
     def update(self, document: str, change: Rewrite, *, durable: bool = True) -> None:
         """Rewrite a document, or remove it; on disk when this returns, if ``durable``.
@@ -177,12 +175,9 @@ class FileStore:
         if not path_containment.is_path(name):
             return None
         path = self.folder / name
-        try:
+        with file.telling("cannot look at", path), suppress(FileNotFoundError, NotADirectoryError):
             return path.stat().st_mtime
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except OSError as error:
-            raise StoreError(_sentence("look at", path, error)) from error
+        return None
 
     def _place(self, name: str) -> Path:
         """Where something that is written stands; the folder of memory is prepared.
@@ -196,12 +191,9 @@ class FileStore:
 
     def set_aside(self, document: str) -> None:
         """Keep a copy of a damaged document, byte by byte; once, whoever finds it damaged."""
-        try:
+        # There may be none; a folder in its place moves when something is written there.
+        with suppress(OSError):
             self._keep(document, self._place(document).read_bytes())
-        except (
-            OSError
-        ):  # there is none; a folder in its place moves when something is written there
-            return
 
     def _keep_damaged(self, document: str) -> None:
         """Keep what is damaged, as it is, before something is written in its place."""
@@ -232,11 +224,9 @@ class FileStore:
         logger.warning("%s was damaged: what it held is kept as .loki/%s", path, kept)
 
     def _move(self, document: str, place: Path) -> None:
-        try:
-            with path_containment.parent(self.folder, document) as (above, name):
-                os.rename(name, place, src_dir_fd=above)
-        except OSError as error:
-            raise StoreError(_sentence("set aside", self.folder / document, error)) from error
+        telling = file.telling("cannot set aside", self.folder / document)
+        with telling, path_containment.parent(self.folder, document) as (above, name):
+            os.rename(name, place, src_dir_fd=above)
 
     def _prepare(self) -> None:
         ignore = os.path.join(self.folder, ".gitignore")
@@ -279,11 +269,7 @@ def _is_kept(name: str) -> bool:
 
 def _refuse(error: OSError) -> None:
     if not isinstance(error, FileNotFoundError):  # nobody wrote anything there yet
-        raise StoreError(_sentence("list", Path(error.filename), error)) from error
-
-
-def _sentence(verb: str, path: Path, error: OSError) -> str:
-    return f"cannot {verb} {path}: {error.strerror or error}"
+        raise StoreError(f"cannot list {error.filename}: {error.strerror or error}") from error
 
 
 @contextmanager

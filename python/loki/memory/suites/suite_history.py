@@ -1,13 +1,10 @@
 """What earlier runs of a project's tests showed, kept compactly and bounded.
 
-Most tests have passed in every run, so that most have the same row of letters: a row is kept once,
-and each test says which is its. Runs are numbered; the last letter of every row belongs to the last
-run. What is bounded, and how tests are forgotten: ``docs/design/tests.md``.
-
 Two things are kept in a store. ``logs/test-runs.jsonl`` has a record of each run, for people and for
-tables. ``state/test-history.json`` is what labels are made from (`loki.memory.suites.suite_history`); it
-alone
-is read at the end of a run. Why it is so: ``docs/design/tests.md``.
+tables. ``state/test-history.json`` is what labels are made from; it alone is read at the end of a run.
+Most tests have passed in every run, so that most have the same row of letters: a row is kept once, and
+each test says which is its. Runs are numbered; the last letter of every row belongs to the last run.
+What is bounded, how tests are forgotten, and why it is so: ``docs/design/tests.md``.
 """
 
 from __future__ import annotations
@@ -25,7 +22,7 @@ from loki.recognition.failure import Failure
 from loki.recognition.root_cause import is_infrastructure
 from loki.recognition.similarity import THRESHOLD, overlap
 
-# --- What one run of a test suite showed: which tests failed and how, and which passed ----------------
+# --- What one run of a test suite showed --------------------------------------------------------------
 
 Phase: TypeAlias = Literal["setup", "call", "teardown", "collect", "crash", "timeout"]
 """Where a test failed: in its fixtures, itself, or before there was a test; its process died, or was
@@ -126,8 +123,7 @@ class SuiteRun:
         return codec.parse(cls, data, "record of a test run")
 
 
-# ------------------------------------------------------------------------------------------------------
-# What each test of a project did in earlier runs: one letter a run, and each failure once. Pure.
+# --- What each test did in earlier runs: one letter a run, and each failure once ----------------------
 
 VERSION = 1
 
@@ -136,7 +132,7 @@ ABSENT, PASSED, RESCUED, INFRASTRUCTURE = "-", "p", "r", "i"
 something that says nothing about it."""
 
 FAILED = {"failed": "f", "error": "e", "crashed": "c", "timeout": "t"}
-"""Letters of the outcomes of `loki.memory.suites.suite_history.SuiteFailure`."""
+"""Letters of the outcomes of `SuiteFailure`."""
 
 PAST_RUNS = 200
 """Runs that are kept which ran at least half of the known tests, and as many of the others. Chosen."""
@@ -168,7 +164,7 @@ class PastRun:
 
     Attributes:
         number: of the run in this project, from 1.
-        id, started_at, commit, tree, environment: as of `loki.memory.suites.suite_history.SuiteRun`.
+        id, started_at, commit, tree, environment: as of `SuiteRun`.
         is_whole: it ran at least half of the tests that were known then.
     """
 
@@ -265,7 +261,7 @@ class SuitePastRuns:
 
     def earlier(self, test: str, failure: Failure, before: str = "") -> Earlier:
         """What is known of a test and of a failure of it; ``before``: id of a run to leave out."""
-        name = _name(test)
+        name = mask_secrets(test)
         shown = self.shown.get(name, [])
         same = [one for one in shown if _same(self.said[one.known], failure)]
         said_in = {number: one for one in shown for number in one.seen}
@@ -465,13 +461,9 @@ def _collected(files: Sequence[str], tests: Iterable[str]) -> Iterator[str]:
             yield file
 
 
-def _name(test: str) -> str:
-    return mask_secrets(test)
-
-
 def _known(test: str, rows: dict[str, str]) -> str:
     """A test's name as it is kept; most are known and hold no secret, which is quick to see."""
-    return test if test in rows else _name(test)
+    return test if test in rows else mask_secrets(test)
 
 
 def _described(failure: Failure) -> tuple[str, str]:
@@ -494,7 +486,7 @@ def _absences(row: str) -> int:
     return len(row) - len(row.rstrip(ABSENT))
 
 
-# --- What earlier runs of a project's tests showed, kept compactly and bounded ------------------------
+# --- What is kept in a store --------------------------------------------------------------------------
 
 LOG = "logs/test-runs.jsonl"
 """Name of the log in a store."""
@@ -539,7 +531,13 @@ class SuiteHistory:
     def past(self) -> SuitePastRuns:
         """What is known, read at the first question; damage is told once and costs labels only."""
         if self._past is None:
-            self._past = _parsed(self._store.get(DOCUMENT) if self._store is not None else None)
+            self._past = SuitePastRuns()
+            text = self._store.get(DOCUMENT) if self._store is not None else None
+            try:
+                if text is not None:
+                    self._past = SuitePastRuns.loads(text)
+            except ValueError as error:
+                logger.warning("%s: no history of tests can be read: %s", DOCUMENT, error)
         return self._past
 
     def earlier(self, test: str, failure: Failure, *, before: str = "") -> Earlier:
@@ -582,14 +580,6 @@ class SuiteHistory:
         if kept.runs and kept.runs[-1].number % EVERY == 0:
             # What another process adds in this very moment may be lost to the log, not to labels.
             self._store.update(LOG, lambda log: trimmed(log, RUNS, TEXT), durable=False)
-
-
-def _parsed(text: str | None) -> SuitePastRuns:
-    try:
-        return SuitePastRuns.loads(text) if text is not None else SuitePastRuns()
-    except ValueError as error:
-        logger.warning("%s: no history of tests can be read: %s", DOCUMENT, error)
-        return SuitePastRuns()
 
 
 def _logged(run: SuiteRun) -> dict[str, Any]:
