@@ -16,7 +16,7 @@ import logging
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -197,8 +197,10 @@ class ForgivingStore:
 
     def scan(self, log: str) -> Iterator[dict[str, Any]]:
         """The same, one by one."""
-        with self._forgiving():
+        try:
             yield from self._behind.scan(log)
+        except StoreError as error:
+            self._complain(error)
         yield from self._records.get(log, [])
 
     def put(self, document: str, text: str) -> None:
@@ -217,10 +219,11 @@ class ForgivingStore:
         """A document's text, or None."""
         if document in self._documents:
             return self._documents[document]
-        text = None
-        with self._forgiving():
-            text = self._behind.get(document)
-        return text
+        try:
+            return self._behind.get(document)
+        except StoreError as error:
+            self._complain(error)
+            return None
 
     def update(self, document: str, change: Rewrite, *, durable: bool = True) -> None:
         """Rewrite a document; never raises `loki.StoreError`."""
@@ -248,24 +251,29 @@ class ForgivingStore:
 
     def set_aside(self, document: str) -> None:
         """Keep what a damaged document holds; never raises `loki.StoreError`."""
-        with self._forgiving():
+        try:
             self._behind.set_aside(document)
+        except StoreError as error:
+            self._complain(error)
 
     def names(self, prefix: str) -> list[str]:
         """Names that begin with ``prefix``, in memory or behind."""
         found = {name for name in (*self._records, *self._documents) if name.startswith(prefix)}
-        with self._forgiving():
+        try:
             found.update(self._behind.names(prefix))
+        except StoreError as error:
+            self._complain(error)
         return sorted(found)
 
     def written_at(self, name: str) -> float | None:
         """When it was last written; None also for what is in memory only."""
         if name in self._documents or name in self._records:
             return None
-        at = None
-        with self._forgiving():
-            at = self._behind.written_at(name)
-        return at
+        try:
+            return self._behind.written_at(name)
+        except StoreError as error:
+            self._complain(error)
+            return None
 
     def _append_waiting(self, log: str, *, durable: bool = True) -> bool:
         """Write a log's waiting records, oldest first; whether none is left."""
@@ -291,13 +299,6 @@ class ForgivingStore:
                 except StoreError:
                     return
                 del self._documents[document]
-
-    @contextmanager
-    def _forgiving(self) -> Iterator[None]:
-        try:
-            yield
-        except StoreError as error:
-            self._complain(error)
 
     def _complain(self, error: StoreError) -> None:
         if not self._warned:

@@ -155,8 +155,8 @@ _UNPRINTABLE = re.compile(
     "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
 _ENCODINGS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
-_OPENING = (yaml.MappingStartEvent, yaml.SequenceStartEvent)
-_CLOSING = (yaml.MappingEndEvent, yaml.SequenceEndEvent)
+OPENING = (yaml.MappingStartEvent, yaml.SequenceStartEvent)
+CLOSING = (yaml.MappingEndEvent, yaml.SequenceEndEvent)
 
 
 class Source:
@@ -299,7 +299,7 @@ class _Census:
         for event in yaml.parse(self._source.text, Loader=_Loader):
             if isinstance(event, yaml.NodeEvent):
                 self._node(event)
-            elif isinstance(event, _CLOSING):
+            elif isinstance(event, CLOSING):
                 anchor, before = self._open.pop()
                 self._keep(anchor, self._nodes - before)
             elif isinstance(event, yaml.DocumentStartEvent):
@@ -319,7 +319,7 @@ class _Census:
             raise self._refused(
                 event, f"found more than {MAX_NODES} keys and values, expected at most so many"
             )
-        if isinstance(event, _OPENING):
+        if isinstance(event, OPENING):
             self._open.append((event.anchor, self._nodes - 1))
             if len(self._open) > MAX_DEPTH:
                 raise self._refused(

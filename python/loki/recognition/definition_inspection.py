@@ -78,14 +78,21 @@ def ordered_errors(problems: Iterable[ConfigError]) -> list[ConfigError]:
 # --- pattern files --------------------------------------------------------------------------
 
 
-def _pattern(own: Mapping[str, Any], entries: list[Any]) -> _Refused | None:
-    """The first thing that the core refuses in some patterns."""
-    core = {"version": own["version"], "patterns": [core_pattern(entry) for entry in entries]}
+def _refused(
+    kind: type[_core.PatternSet | _core.SiteRules], definition: Mapping[str, Any]
+) -> _Refused | None:
+    """The first thing that the core refuses in a definition."""
     try:
-        _core.PatternSet(json.dumps(core)).check()
+        kind(json.dumps(definition)).check()
     except _core.DefinitionError as error:
         return error.where, error.reason  # type: ignore[attr-defined]
     return None
+
+
+def _pattern(own: Mapping[str, Any], entries: list[Any]) -> _Refused | None:
+    """The first thing that the core refuses in some patterns."""
+    patterns = [core_pattern(entry) for entry in entries]
+    return _refused(_core.PatternSet, {"version": own["version"], "patterns": patterns})
 
 
 def _patterns(own: Mapping[str, Any]) -> Iterator[_Refused]:
@@ -131,12 +138,7 @@ def _in(document: Document, where: str, reason: str) -> str:
 
 
 def _tool(tool: Mapping[str, Any]) -> _Refused | None:
-    """The first thing that the core refuses in a tool."""
-    try:
-        _core.SiteRules(json.dumps({"tools": [tool]})).check()
-    except _core.DefinitionError as error:
-        return error.where, error.reason  # type: ignore[attr-defined]
-    return None
+    return _refused(_core.SiteRules, {"tools": [tool]})
 
 
 def _tools(tool: Mapping[str, Any]) -> Iterator[_Refused]:
@@ -248,8 +250,8 @@ def _findings(severity: str, problems: Any) -> tuple[Finding, ...]:
 
 def _either(cursor: Cursor) -> Any:
     """A tool file has a tool or blocks; all else is read as a pattern file."""
-    entries = cursor.entries("a pattern file or a tool file: a mapping")
-    is_tool = bool({"tool", "blocks", "detect"} & set(entries))
+    cursor.entries("a pattern file or a tool file: a mapping")
+    is_tool = _is_tool(cursor.document)
     return (
         definition_schema.tool_file(cursor) if is_tool else definition_schema.pattern_file(cursor)
     )

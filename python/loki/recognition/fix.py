@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
+from loki.base import codec
 from loki.recognition import builtin
 from loki.recognition.site import launchers
 
@@ -55,10 +56,8 @@ def fix_commands() -> Mapping[tuple[str, ...], FixCommand]:
         for entry in tool.get("fix_commands", ()):
             for when in entry["when"]:
                 words = tuple(when.split())
-                otherwise = tuple(map(tuple, entry.get("otherwise", ())))
-                drop = frozenset(entry.get("drop", ()))
-                command, alone = tuple(entry["command"]), tuple(entry.get("alone", ("{file}",)))
-                found[words] = FixCommand(tool["tool"], words, command, drop, otherwise, alone)
+                fix = {**entry, "tool": tool["tool"], "when": words}
+                found[words] = codec.parse(FixCommand, fix)
     return MappingProxyType(found)
 
 

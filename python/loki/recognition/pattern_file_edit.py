@@ -16,7 +16,7 @@ import yaml
 
 from loki.base.error import ConfigError
 from loki.base.yaml_text import dump
-from loki.recognition.definition_file import Source, read
+from loki.recognition.definition_file import CLOSING, OPENING, Source, read
 from loki.recognition.definition_schema import pattern_file
 from loki.recognition.pattern import PatternSet
 
@@ -27,8 +27,6 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_OPENING = (yaml.MappingStartEvent, yaml.SequenceStartEvent)
-_CLOSING = (yaml.MappingEndEvent, yaml.SequenceEndEvent)
 
 
 def add_pattern(
@@ -109,7 +107,7 @@ def _check(new: str, old: Mapping[str, Any], entry: Mapping[str, Any], name: str
 def _addition(text: str, entry: Mapping[str, Any]) -> tuple[int, str]:
     """Where something is put in, and what."""
     events: list[Any] = list(yaml.parse(text, Loader=yaml.SafeLoader))
-    root = next(i for i, event in enumerate(events) if isinstance(event, _OPENING))
+    root = next(i for i, event in enumerate(events) if isinstance(event, OPENING))
     begin, end = _patterns(events, root)
     if begin is not None and events[begin].flow_style:
         return _in_brackets(text, events[begin : end + 1], entry)
@@ -139,8 +137,8 @@ def _end(events: list[Any], begin: int) -> int:
     """The event that closes what another one opens; of a scalar the event itself."""
     depth = 0
     for index in range(begin, len(events)):
-        depth += isinstance(events[index], _OPENING)
-        depth -= isinstance(events[index], _CLOSING)
+        depth += isinstance(events[index], OPENING)
+        depth -= isinstance(events[index], CLOSING)
         if depth == 0:
             return index
     return begin
@@ -166,7 +164,7 @@ def _behind(text: str, events: list[Any]) -> tuple[int, bool]:
     last: int = max(
         event.end_mark.index
         for event in events
-        if type(event) not in _CLOSING or event.end_mark.index > event.start_mark.index
+        if type(event) not in CLOSING or event.end_mark.index > event.start_mark.index
     )
     if last and text[last - 1] == "\n":  # a block of text ends with its last line
         return last, False

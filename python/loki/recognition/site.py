@@ -1,8 +1,8 @@
 """The built-in tool rules, and what they say besides how to read output.
 
-Some programs print it once, before or behind the places: ``make: Entering directory``, the last line of a
-package of ``go test``, ``npm error path``. What such lines look like is data: ``folders`` in the tool
-files (`docs/design/tool-rules.md`).
+In which folder a place lies some programs print once, before or behind the places: ``make: Entering
+directory``, the last line of a package of ``go test``, ``npm error path``. What such lines look like is
+data: ``folders`` in the tool files (`docs/design/tool-rules.md`).
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import islice
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from loki import _core
+from loki.base import codec
+from loki.base.codec import kept
 from loki.recognition import builtin
 from loki.recognition.text import Text, clean
 
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
     from loki.recognition.failure import Failure
 
 
-# --- The folder that a relative place lies in, where an output says it apart from the place; pure -----
+# --- The folder that a relative place lies in, where an output says it apart --------------------------
+
+T = TypeVar("T")
 
 Exists = Callable[[str], bool]
 """Whether a path relative to the project's folder is there."""
@@ -322,7 +326,19 @@ def _holds(text: Text, rule: FolderRule) -> bool:
     return any(one.encode() in text for one in rule.literals)
 
 
-# --- The built-in tool rules, and what they say besides how to read output ----------------------------
+# --- What tool files say of commands ------------------------------------------------------------------
+
+
+def _words_of(lines: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(line.split()) for line in lines)
+
+
+def _by_words(names: Mapping[str, str]) -> Mapping[tuple[str, ...], str]:
+    return MappingProxyType({tuple(words.split()): name for words, name in names.items()})
+
+
+Words = Annotated[tuple[str, ...], _words_of]
+"""Leading words of commands, as a tool file has them: a text for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +362,7 @@ class ResultsRequest:
 
     tool: str
     format: str
-    when: tuple[tuple[str, ...], ...] = ()
+    when: tuple[tuple[str, ...], ...] = kept(default=(), form=Words)
     environment: str = ""
     argument: str = ""
     append: tuple[str, ...] = ()
@@ -378,7 +394,7 @@ class Narrowing:
     unit: str
     form: str
     files: tuple[str, ...]
-    when: tuple[tuple[str, ...], ...] = ()
+    when: tuple[tuple[str, ...], ...] = kept(default=(), form=Words)
     option: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
     selects: tuple[str, ...] = ()
@@ -399,8 +415,10 @@ class Scripts:
     """
 
     tool: str
-    run: tuple[tuple[str, ...], ...]
-    names: Mapping[tuple[str, ...], str]
+    run: tuple[tuple[str, ...], ...] = kept(form=Words)
+    names: Mapping[tuple[str, ...], str] = kept(
+        default_factory=dict, form=Annotated[Mapping[str, str], _by_words]
+    )
     separator: str = ""
     flags: tuple[str, ...] = ()
 
@@ -431,21 +449,13 @@ def results_requests() -> tuple[ResultsRequest, ...]:
         >>> {r.tool: r.format for r in results_requests()}["vitest"]
         'jest'
     """
-    return tuple(
-        ResultsRequest(tool["tool"], **_with_words(tool, "results"))
-        for tool in builtin.tools()
-        if "results" in tool
-    )
+    return _said_under("results", ResultsRequest)
 
 
 @cache
 def narrowings() -> tuple[Narrowing, ...]:
     """The test runners that can be told what to test, by tool."""
-    return tuple(
-        Narrowing(tool["tool"], **_with_words(tool, "narrow"))
-        for tool in builtin.tools()
-        if "narrow" in tool
-    )
+    return _said_under("narrow", Narrowing)
 
 
 @cache
@@ -464,29 +474,16 @@ def launchers() -> frozenset[tuple[str, ...]]:
 @cache
 def script_runners() -> tuple[Scripts, ...]:
     """The tools that run scripts of the project's manifest."""
+    return _said_under("scripts", Scripts)
+
+
+def _said_under(key: str, kind: type[T]) -> tuple[T, ...]:
+    """What the tools say under a key, of their own commands where it names no others."""
     return tuple(
-        Scripts(
-            tool["tool"],
-            _words_of(tool["scripts"]["run"]),
-            MappingProxyType(
-                {tuple(k.split()): v for k, v in tool["scripts"].get("names", {}).items()}
-            ),
-            tool["scripts"].get("separator", ""),
-            tuple(tool["scripts"].get("flags", ())),
-        )
+        codec.parse(kind, {"when": tool.get("commands"), **tool[key], "tool": tool["tool"]})
         for tool in builtin.tools()
-        if "scripts" in tool
+        if key in tool
     )
-
-
-def _with_words(tool: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """An entry with its lists as tuples, and the commands that it is about."""
-    entry = {name: tuple(v) if isinstance(v, list) else v for name, v in tool[key].items()}
-    return {**entry, "when": _words_of(entry.get("when", tool.get("commands", ())))}
-
-
-def _words_of(lines: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    return tuple(tuple(line.split()) for line in lines)
 
 
 def check_kind(command: Sequence[str]) -> str | None:
