@@ -1,9 +1,8 @@
 """Runs checks: real commands in the project, and what they say about each test.
 
-The command's meaning does not change: its exit code decides as before, what it prints stays text for
-people, and what cannot be asked runs as it is.
-
-How it is told is in the tool's file (`narrow`); no runner is named here.
+A command that is asked for results per test means the same: its exit code decides as before, what it prints
+stays text for people, and what cannot be asked runs as it is. How a tool is asked, and told which tests to
+run, stands in its file; no runner is named here.
 """
 
 from __future__ import annotations
@@ -35,8 +34,7 @@ from loki.recognition.failure import Failure, recognize
 from loki.recognition.pattern import PatternSet
 from loki.recognition.site import Narrowing, ResultsRequest, narrowings, results_requests
 
-# ------------------------------------------------------------------------------------------------------
-# Asks a check's command for results per test, in the way that its tool is asked, and reads them.
+# --- Results per test, asked for in the way that a check's tool is asked ------------------------------
 
 REPORTERS = Path(__file__).parent / "results"
 """Reporters of our own, for runners that bring none which prints for people and writes a report."""
@@ -198,7 +196,7 @@ def _content(path: Path) -> bytes | None:
         return None
 
 
-# --- Runs only the tests of some files, where the test runner can be told which -----------------------
+# --- Only the tests of some files, where the runner can be told which ---------------------------------
 
 MAX_NAMED = 500
 """Files or folders that one command names; beyond it runs everything. Chosen, not measured."""
@@ -300,7 +298,7 @@ def search_environment(root: Path) -> Mapping[str, str]:
     return found
 
 
-# --- Runs checks: real commands in the project, and what they say about each test ---------------------
+# --- The runner ---------------------------------------------------------------------------------------
 
 SHOWN = 5
 """Paths that a sentence names; chosen, not measured."""

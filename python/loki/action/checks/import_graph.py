@@ -1,11 +1,7 @@
 """Which files of a project depend on others: by what they import, directly and through others.
 
-Parsing every file of a project takes too long for a question that most of them have nothing to do with.
-
-Only files that differ since are read, so that a question costs what it finds, not what the project holds.
-
-Extraction is what costs, so only files are asked
-for their imports whose text shows at a glance that they may import what is looked for.
+Extraction is what costs, so only files are asked for their imports whose text shows at a glance that they
+may import what is looked for; and only files that have changed since the last look are read again.
 """
 
 from __future__ import annotations
@@ -20,9 +16,7 @@ from hashlib import sha256
 from loki.action.checks.imports import Files, Import, imports_of, language_of, resolve
 from loki.base.glob import matches
 
-# ------------------------------------------------------------------------------------------------------
-# The words by which a file may import others, found at a glance: more than it imports, never
-# less.
+# --- The words by which a file may import others: more than it imports, never less -------------------
 
 RELATIVE = "."
 """Stands for an import that names nothing but folders: ``from . import x``, ``import '..'``."""
@@ -97,7 +91,7 @@ def _javascript(content: bytes) -> Iterator[bytes]:
         yield from (part.partition(b".")[0] for part in parts)
 
 
-# --- Which files hold the words of which imports: kept from one look at a project to the next ---------
+# --- Which files hold which words ---------------------------------------------------------------------
 
 MAX_BYTES = 1_000_000
 """A larger file is not searched for imports: nobody wrote it. Chosen, not measured."""
@@ -119,8 +113,7 @@ class WordIndex:
     """
 
     language: str
-    _words: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
-    _hashes: dict[str, str] = field(default_factory=dict, init=False)
+    _known: dict[str, tuple[str, frozenset[str]]] = field(default_factory=dict, init=False)
     _paths: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set), init=False)
 
     def update(self, paths: Collection[str], files: Files) -> None:
@@ -129,12 +122,11 @@ class WordIndex:
         Args:
             paths: all files of the language; files: the project.
         """
-        for path in self._words.keys() - set(paths):
+        for path in self._known.keys() - set(paths):
             self._forget(path)
-        known = self._hashes
         for path in paths:
             hash_ = files.hash_of(path)
-            if hash_ is None or known.get(path) != hash_:
+            if hash_ is None or path not in self._known or self._known[path][0] != hash_:
                 self._read(path, files)
 
     def holding(self, words: Iterable[str]) -> set[str]:
@@ -146,17 +138,18 @@ class WordIndex:
         content = files.read(path) or b""
         is_written = len(content) <= MAX_BYTES
         words = words_of(content, self.language) if is_written else frozenset[str]()
-        self._words[path] = words
-        self._hashes[path] = sha256(content).hexdigest()  # of what was read, which may be newer
+        # The hash is of what was read, which may be newer.
+        self._known[path] = sha256(content).hexdigest(), words
         for word in words:
             self._paths[word].add(path)
 
     def _forget(self, path: str) -> None:
-        for word in self._words.pop(path, ()):
+        _, words = self._known.pop(path, ("", frozenset()))
+        for word in words:
             self._paths[word].discard(path)
 
 
-# --- Which files of a project depend on others: by what they import, directly and through others ------
+# --- The graph ----------------------------------------------------------------------------------------
 
 MANIFESTS = ("package.json", "tsconfig.json", "jsconfig.json")
 """Where a file may get another name to be imported by."""
@@ -239,13 +232,9 @@ class ImportGraph:
         """(importing file, what it imports of the frontier), each file once."""
         implied = self._implied(frontier)
         for path in sorted(self._candidates(frontier) - frontier.keys()):
-            implicit = implied(path)
-            if implicit is not None:
-                yield path, implicit
-            else:
-                imported = sorted(self._imports(path) & frontier.keys())
-                if imported:
-                    yield path, imported[0]
+            imported = implied(path) or min(self._imports(path) & frontier.keys(), default=None)
+            if imported is not None:
+                yield path, imported
 
     def _candidates(self, frontier: Mapping[str, object]) -> set[str]:
         """The files that may depend on the frontier, as can be told at a glance."""
@@ -324,9 +313,9 @@ class _Names:
 def _is_named(path: str, files: Files) -> bool:
     """Whether a manifest names the file: it may be imported under another name."""
     base = posixpath.basename(path).partition(".")[0].encode()
-    known: tuple[bytes, ...] = files.keep(
+    manifests = files.keep(
         "import_graph",
         "manifests",
-        lambda: tuple(files.read(p) or b"" for name in MANIFESTS for p in files.called(name)),
+        lambda: [files.read(p) or b"" for name in MANIFESTS for p in files.called(name)],
     )
-    return any(base in content for content in known)
+    return any(base in content for content in manifests)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -34,10 +33,9 @@ class TaskChanges:
 
     def digest(self) -> str:
         """Digest of what the files that the task has changed hold now; what else is there is not in it."""
-        root = self.executor.root
         digest = hashlib.sha256()
-        for path in sorted(self.executor.start()):
-            content = _read(root, path)
+        for path in self.paths():
+            content = _read(self.executor.root, path)
             state = "gone" if content is None else hashlib.sha256(content).hexdigest()
             digest.update(f"{path}\0{state}\n".encode("utf-8", "surrogateescape"))
         return digest.hexdigest()
@@ -79,7 +77,14 @@ class TaskChanges:
         gone = {path for path, state in start.items() if state is None}
         paths = {*tree.entries, *start} - gone
         kept = {path: state for path, state in start.items() if state}
-        return Files(paths, _reader(tree, kept), _hashes(tree, kept))
+
+        def read(path: str) -> bytes:
+            return kept[path][1] if path in kept else tree.read(path)
+
+        def hash_of(path: str) -> str | None:
+            return kept[path][0].hash if path in kept else tree.hash_of(path)
+
+        return Files(paths, read, hash_of)
 
     def copy_before(self, tree: Tree, destination: str) -> Path:
         """Copy the project as the task found it to a folder that does not exist.
@@ -101,24 +106,10 @@ class TaskChanges:
         return root
 
 
-def _reader(tree: Tree, kept: Mapping[str, tuple[PathState, bytes]]) -> Callable[[str], bytes]:
-    def read(path: str) -> bytes:
-        return kept[path][1] if path in kept else tree.read(path)
-
-    return read
-
-
 def _text(content: bytes | None) -> str | None:
     if content is None or b"\0" in content[:8_000]:
         return None
     return content.decode("utf-8", "replace").replace("\r\n", "\n")
-
-
-def _hashes(tree: Tree, kept: Mapping[str, tuple[PathState, bytes]]) -> Callable[[str], str | None]:
-    def hash_of(path: str) -> str | None:
-        return kept[path][0].hash if path in kept else tree.hash_of(path)
-
-    return hash_of
 
 
 def _read(root: Path, path: str) -> bytes | None:

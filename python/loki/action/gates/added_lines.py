@@ -1,8 +1,8 @@
-"""What a change adds to each file, and in what kind of place the file stands.
+"""What a change adds to each file, in what kind of place it stands, and the faults that patterns show.
 
-This is no parser: where a language's own rules are intricate (regular expressions in JavaScript,
-markup in JSX) it may take a piece of code for a string up to the end of the line, and a rule is
-silent there.
+The lexer is no parser, but total and linear: where a language's own rules are intricate (regular expressions
+in JavaScript, markup in JSX) it may take a piece of code for a string up to the end of the line, and a rule
+is silent there.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import re
 from bisect import bisect_right
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from loki.action.changes.change import Change
 
 
-# --- Telling code from comments and strings, well enough for rules on tokens; total and linear --------
+# --- Code told from comments and strings, well enough for rules on tokens -----------------------------
 
 _LINE_COMMENT = r"(?P<c>//[^\n]*|/\*(?:[^*]+|\*(?!/))*(?:\*/)?)"
 _DOUBLE = r'"(?:[^"\\\n]|\\.)*"?'
@@ -72,7 +72,6 @@ class Lexed:
     source: str
     comments: tuple[tuple[int, int], ...]
     strings: tuple[tuple[int, int], ...]
-    _starts: list[int] = field(default_factory=list, repr=False)
 
     @cached_property
     def starts(self) -> list[int]:
@@ -137,28 +136,13 @@ def _blank(text: str) -> str:
 
 def _without_tests(lexed: Lexed) -> Lexed:
     """Rust keeps tests beside the code: they are blank, too."""
-    spans: list[tuple[int, int]] = []
+    parts, at = [], 0
     for match in _TEST_MODULE.finditer(lexed.code):
-        if not spans or match.start() >= spans[-1][1]:
-            spans.append((match.start(), _closing(lexed.code, match.end())))
-    if not spans:
-        return lexed
-
-    def outside(text: str) -> str:
-        parts, at = [], 0
-        for begin, end in spans:
-            parts += [text[at:begin], _blank(text[begin:end])]
+        if match.start() >= at:
+            end = _closing(lexed.code, match.end())
+            parts += [lexed.text[at : match.start()], _blank(lexed.text[match.start() : end])]
             at = end
-        return "".join((*parts, text[at:]))
-
-    def kept(pieces: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
-        begins = [begin for begin, _ in spans]
-        return tuple(
-            (b, e) for b, e in pieces if (i := bisect_right(begins, b)) == 0 or b >= spans[i - 1][1]
-        )
-
-    code, source, text = outside(lexed.code), outside(lexed.source), outside(lexed.text)
-    return Lexed(text, code, source, kept(lexed.comments), kept(lexed.strings))
+    return lex("".join((*parts, lexed.text[at:])), "rust", tests=True) if parts else lexed
 
 
 def _closing(code: str, at: int) -> int:
@@ -174,7 +158,7 @@ def _closing(code: str, at: int) -> int:
     return len(code)
 
 
-# --- What a change adds to each file, and in what kind of place the file stands -----------------------
+# --- What a change adds to each file ------------------------------------------------------------------
 
 MAX_SIZE = 400_000
 """Bytes of a file that is looked at: nobody writes a larger one by hand. Chosen, not measured."""
@@ -332,7 +316,7 @@ def _is_generated(text: str) -> bool:
     return knowledge().generated.search("\n".join(head)) is not None
 
 
-# --- Faults that a pattern of text or tokens shows, in any language -----------------------------------
+# --- Faults that a pattern shows, in any language ------------------------------------------------------
 
 MAX_SHOWN = 60
 """Characters of what was found that a description shows. Chosen, not measured."""

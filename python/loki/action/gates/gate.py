@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import yaml
 from pydantic import BeforeValidator, Field, field_validator
@@ -28,9 +28,6 @@ from loki.base.time import seconds
 from loki.recognition.definition_file import Source, content, did_you_mean
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
-
-if TYPE_CHECKING:
-    from loki.action.task import TaskSpec
 
 logger = logging.getLogger("loki")
 
@@ -121,6 +118,7 @@ class Validation:
         first, *others = sorted(self.blocking, key=lambda v: not v.security)
         told = [(str(v), f"  {v.suggested_fix}") for v in (first, *others)]
         excerpt = "\n".join(line for lines in told for line in lines if line.strip())
+        known = SECURITY if first.security else PATTERNS.get(first.gate)
         # A refusal is about the path itself; a syntax error is the same wherever it stands.
         about_path = first.gate == "change_check" and first.file
         return Failure.of(
@@ -131,13 +129,9 @@ class Validation:
             line=first.line,
             column=first.column,
             excerpt=excerpt,
-            pattern=known if (known := _pattern(first)) in patterns.patterns else None,
+            pattern=known if known in patterns.patterns else None,
             patterns=patterns,
         )
-
-
-def _pattern(violation: Violation) -> str | None:
-    return SECURITY if violation.security else PATTERNS.get(violation.gate)
 
 
 Gate = Callable[["Subject"], "list[Violation]"]
@@ -185,27 +179,6 @@ def validate(
         if name in FIRST and any(v.severity == BLOCKING for v in found):
             break
     return Validation(tuple(durations), tuple(found), False, tuple(warnings), durations)
-
-
-def of_task(
-    task: TaskSpec,
-    change: Change,
-    root: Path,
-    tree: Tree,
-    config: Gates,
-    cancelled: threading.Event,
-) -> Validation:
-    """`validate` for a task."""
-    return validate(
-        change,
-        root,
-        tree,
-        kind=task.kind,
-        complexity=task.complexity,
-        scope=task.scope,
-        config=config,
-        cancelled=cancelled,
-    )
 
 
 FIRST = ("change_check", "syntax_check")

@@ -159,11 +159,9 @@ def built(node: ast.expr, context: Context) -> Built | None:
     """
     if isinstance(node, ast.Name) and context.functions:
         node = _assigned(node.id, context.functions[-1]) or node
-    if isinstance(node, ast.JoinedStr):
-        literal = "".join(string_of(part) or "{}" for part in node.values)
-        values = [p.value for p in node.values if isinstance(p, ast.FormattedValue)]
-        return Built(literal, tuple(values)) if values else None
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+    if isinstance(node, ast.JoinedStr) or (
+        isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
+    ):
         return _sum(node)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
         text = string_of(node.left)
@@ -177,9 +175,8 @@ def built(node: ast.expr, context: Context) -> Built | None:
     return None
 
 
-def _sum(node: ast.BinOp) -> Built | None:
+def _sum(left: ast.expr) -> Built | None:
     parts: list[ast.expr] = []
-    left: ast.expr = node
     while isinstance(left, ast.BinOp) and isinstance(left.op, ast.Add):
         parts.append(left.right)
         left = left.left

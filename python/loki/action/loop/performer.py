@@ -23,8 +23,7 @@ from loki.action.checks.check_runner import CheckRunner
 from loki.action.checks.judge import Judge
 from loki.action.checks.judging.touched_tests import JudgingWatch
 from loki.action.checks.regression import RegressionCheck
-from loki.action.gates import gate
-from loki.action.gates.gate import Gates
+from loki.action.gates.gate import Gates, validate
 from loki.action.loop import briefing
 from loki.action.loop.agent_call import approach
 from loki.action.loop.briefing import Facts, reflection_question
@@ -389,7 +388,16 @@ class Performer:
             return drifted
         change = effect.proposal.change.based_on(self._shown())
         shown = self._shown()
-        validation = gate.of_task(self.task, change, self.root, shown, self.gates, self.cancelled)
+        validation = validate(
+            change,
+            self.root,
+            shown,
+            kind=self.task.kind,
+            complexity=self.task.complexity,
+            scope=self.task.scope,
+            config=self.gates,
+            cancelled=self.cancelled,
+        )
         for warning in dict.fromkeys(validation.warnings):
             if warning not in self._warned:
                 log_event(self.task.id, warning, warning=True)

@@ -101,7 +101,7 @@ def locate(import_: Import, importer: str, files: Files) -> Location:
 
 def _folder(module: str, files: Files) -> str | None:
     """The folder of a package of one of the project's modules; None where it is of none."""
-    modules: dict[str, str] = files.keep("go", "modules", lambda: _modules(files))
+    modules = files.keep("go", "modules", lambda: _modules(files))
     prefix = module
     while prefix:
         if prefix in modules:

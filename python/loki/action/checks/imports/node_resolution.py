@@ -1,7 +1,6 @@
 """Which files of the project a JavaScript or TypeScript import names.
 
-https://www.typescriptlang.org/tsconfig: ``extends``, ``references``, ``baseUrl``, ``paths``, ``rootDirs``.
-
+tsconfig.json: https://www.typescriptlang.org/tsconfig (``extends``, ``references``, ``baseUrl``, ``paths``).
 Node.js: https://nodejs.org/api/esm.html#resolution-algorithm-specification and modules.html; TypeScript
 and bundlers add extensions, ``paths`` and folders' index files. Packages of the same repository count
 as the project's, also where what they publish has not been built.
@@ -18,7 +17,7 @@ from typing import Any
 from loki.action.checks.imports.import_location import EXTERNAL, FOUND, MISSING, Location
 from loki.action.checks.imports.project_files import Files, Import, above, join
 
-# --- What tsconfig.json (or jsconfig.json) says about where imports lead ------------------------------
+# --- What tsconfig.json (or jsconfig.json) says -------------------------------------------------------
 
 MAX_CONFIGS = 50
 """Configurations that one leads to; chosen, not measured. Cycles end here at the latest."""
@@ -57,7 +56,7 @@ def paths_for(importer: str, files: Files) -> Paths:
         for name in ("tsconfig.json", "jsconfig.json"):
             path = f"{folder}/{name}".lstrip("/")
             if path in files:
-                near: Paths = files.keep("tsconfig", path, functools.partial(_read, path, files))
+                near = files.keep("tsconfig", path, functools.partial(_read, path, files))
                 found.bases += [base for base in near.bases if base not in found.bases]
                 found.patterns = {**near.patterns, **found.patterns}
                 found.is_whole = found.is_whole and near.is_whole
@@ -132,7 +131,7 @@ def _config(folder: str, name: str, files: Files) -> str | None:
     return next((path for path in candidates if path in files), None)
 
 
-# --- Which files of the project a JavaScript or TypeScript import names -------------------------------
+# --- Where an import leads ----------------------------------------------------------------------------
 
 EXTENSIONS = (
     ".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs",
@@ -197,7 +196,8 @@ def _bare(import_: Import, importer: str, name: str, files: Files) -> Location:
         if found := _file(base, files):
             return Location(FOUND, found)
     package = package_of(name)
-    for manifest in _packages(files).get(package, ()):
+    packages = files.keep("node", "packages", lambda: _packages(files))
+    for manifest in packages.get(package, ()):
         if found := _in_package(manifest, name[len(package) + 1 :], files):
             return Location(FOUND, found)
     # A pattern that fits everything says nothing of where one name belongs.
@@ -215,16 +215,18 @@ def _file(base: str, files: Files, *, is_folder: bool = False) -> tuple[str, ...
         for other in WRITTEN_AS.get(extension, ()):
             if stem + other in files:
                 return (stem + other,)
-        for extension in EXTENSIONS:
-            if base + extension in files:
-                return (base + extension,)
+        if found := _extended(base, files):
+            return found
     manifest = posixpath.join(base, "package.json")
     if manifest in files and (found := _entry(manifest, files)):
         return found
-    for extension in EXTENSIONS:
-        if (index := posixpath.join(base, "index" + extension)) in files:
-            return (index,)
-    return ()
+    return _extended(posixpath.join(base, "index"), files)
+
+
+def _extended(base: str, files: Files) -> tuple[str, ...]:
+    """The file of a path without its extension."""
+    paths = (base + extension for extension in EXTENSIONS)
+    return next(((path,) for path in paths if path in files), ())
 
 
 def _expected(base: str) -> tuple[str, ...]:
@@ -236,15 +238,11 @@ def _expected(base: str) -> tuple[str, ...]:
     return (base, *names) if extension else (*names, base)
 
 
-# --- packages of this repository -------------------------------------------------------------------------
+# --- Packages of this repository ----------------------------------------------------------------------
 
 
 def _packages(files: Files) -> dict[str, list[str]]:
     """Manifests by the name of the package."""
-    return files.keep("node", "packages", lambda: _all_packages(files))  # type: ignore[no-any-return]
-
-
-def _all_packages(files: Files) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for path in files.called("package.json"):
         name = files.json(path).get("name")
@@ -273,11 +271,8 @@ def _entry(manifest: str, files: Files) -> tuple[str, ...]:
     for target in (*_targets(said.get("exports"), "."), *named):
         if isinstance(target, str) and (found := _source(folder, target, files)):
             return found
-    for name in ("src/index", "index"):
-        for extension in EXTENSIONS:
-            if (path := posixpath.join(folder, name + extension)) in files:
-                return (path,)
-    return ()
+    index = _extended(posixpath.join(folder, "src/index"), files)
+    return index or _extended(posixpath.join(folder, "index"), files)
 
 
 def _source(folder: str, target: str, files: Files) -> tuple[str, ...]:

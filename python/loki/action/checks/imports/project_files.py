@@ -8,7 +8,7 @@ import posixpath
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from loki.action.gates import data_parsers
 
@@ -49,6 +49,8 @@ class Import:
 
 
 # --- The project --------------------------------------------------------------------------------------
+
+_T = TypeVar("_T")
 
 MAX_BYTES = 1_000_000
 """Of a manifest that is read to resolve imports; chosen, not measured."""
@@ -132,14 +134,14 @@ class Files:
 
     def json(self, path: str) -> Mapping[str, Any]:
         """What a JSON file, with or without comments, says; nothing where it cannot be read."""
-        said: Mapping[str, Any] = self.keep("json", path, lambda: self._json(path))
-        return said
+        return self.keep("json", path, lambda: self._json(path))
 
-    def keep(self, kind: str, key: str, make: Callable[[], Any]) -> Any:
+    def keep(self, kind: str, key: str, make: Callable[[], _T]) -> _T:
         """Something worked out once: what ``make`` gives for this kind and key."""
         if (kind, key) not in self._kept:
             self._kept[kind, key] = make()
-        return self._kept[kind, key]
+        kept: _T = self._kept[kind, key]
+        return kept
 
     def _json(self, path: str) -> Mapping[str, Any]:
         content = self.read(path)

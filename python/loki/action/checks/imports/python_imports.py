@@ -1,4 +1,4 @@
-"""The imports of a Python file, by its syntax tree.
+"""The imports of a Python file, by its syntax tree, and which files of the project they name.
 
 Python looks along a path that is set from outside: an installed package, ``src/``, the folder of a
 script, what a test runner adds. So every folder is tried that could be on it: first those above the
@@ -16,8 +16,6 @@ from collections.abc import Iterable, Sequence
 from loki.action.checks.imports.import_location import EXTERNAL, FOUND, MISSING, Location
 from loki.action.checks.imports.project_files import Files, Import, above
 from loki.base.python_tree import python_tree
-
-# --- The imports of a Python file, by its syntax tree -------------------------------------------------
 
 FORGIVING = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 """What one catches to go on without a module."""
@@ -107,9 +105,8 @@ def _children(node: ast.AST, is_deep: bool) -> Sequence[tuple[ast.AST, bool, boo
     if isinstance(node, ast.Try) or (sys.version_info >= (3, 11) and isinstance(node, ast.TryStar)):
         forgiving = any(_forgives(handler.type) for handler in node.handlers)
         inside = [*node.body, *node.handlers, *node.orelse]
-        return [(child, forgiving, False) for child in inside] + [
-            (c, False, False) for c in node.finalbody
-        ]
+        last = [(child, False, False) for child in node.finalbody]
+        return [(child, forgiving, False) for child in inside] + last
     if isinstance(node, ast.With):
         forgiving = any(
             isinstance(call := item.context_expr, ast.Call) and any(map(_forgives, call.args))
@@ -118,9 +115,8 @@ def _children(node: ast.AST, is_deep: bool) -> Sequence[tuple[ast.AST, bool, boo
         items = node.items if is_deep else ()
         return [(child, forgiving, False) for child in (*items, *node.body)]
     if isinstance(node, ast.If) and _is_type_checking(node.test):
-        return [(child, True, False) for child in node.orelse] + [
-            (c, False, True) for c in node.body
-        ]
+        for_types = [(child, False, True) for child in node.body]
+        return [(child, True, False) for child in node.orelse] + for_types
     branches = isinstance(node, _BRANCHES)
     if is_deep:
         return [(child, branches, False) for child in ast.iter_child_nodes(node)]
@@ -140,7 +136,7 @@ def _is_type_checking(test: ast.expr) -> bool:
     return getattr(test, "attr", getattr(test, "id", "")) == "TYPE_CHECKING"
 
 
-# --- Which files of the project a Python import names -------------------------------------------------
+# --- Where an import leads ----------------------------------------------------------------------------
 
 ROOTS = ("src", "lib", "python", "")
 """Folders that are usually on the path, besides those above the importing file."""
@@ -205,18 +201,18 @@ def _inside(import_: Import, start: str, rest: list[str], files: Files) -> Locat
 
 def _step(base: str, files: Files) -> tuple[str, ...] | None:
     """The file of a module or package; () for a folder without one; None where there is neither."""
-    for suffix in SOURCES:
-        package = posixpath.join(base, "__init__" + suffix)
-        if package in files:
-            return (package,)
-    for suffix in SOURCES:
-        if base + suffix in files:
-            return (base + suffix,)
+    for start in (posixpath.join(base, "__init__"), base):
+        if source := _source(start, files):
+            return (source,)
     folder, _, stem = base.rpartition("/")
     for name in files.names(folder):
         if name.startswith(stem + ".") and name.endswith(COMPILED):
             return (posixpath.join(folder, name),)
     return () if files.is_folder(base) else None
+
+
+def _source(base: str, files: Files) -> str | None:
+    return next((base + suffix for suffix in SOURCES if base + suffix in files), None)
 
 
 def _is_open(folder: str, files: Files) -> bool:
@@ -227,9 +223,7 @@ def _is_open(folder: str, files: Files) -> bool:
     """
     if not files.is_folder(folder):
         return False
-    init = next(
-        (c for s in SOURCES if (c := posixpath.join(folder, "__init__" + s)) in files), None
-    )
+    init = _source(posixpath.join(folder, "__init__"), files)
     if init is None:
         return True
     text = files.read(init) or b""

@@ -1,12 +1,12 @@
 """What of a task's work touches the tests that failed, or what judges them: who looks at it first.
 
-Python is read as a tree, languages with brackets by them (comments and strings are blank then), any
-other file is one piece. Formatting and comments are no part of a piece. Pure and total.
-
 Agents that are to make a test pass change the test, or what decides that it does. An honest change
 does so, too, so nothing is forbidden: a reviewer or a person sees it. What only stands beside a test
 that failed (another test, a new one, a helper that it does not use) is nobody's concern.
-Why it is so: ``docs/design/checks.md``. Pure, total, linear in the texts.
+
+A file is taken apart: Python as a tree, languages with brackets by them (comments and strings are blank
+then), any other file is one piece; formatting and comments are no part of one. Total, linear in the texts.
+Why it is so: ``docs/design/checks.md``.
 """
 
 from __future__ import annotations
@@ -39,9 +39,7 @@ from loki.decision.drift.task_relation import any_glob, kinds_of_path
 from loki.memory import store as documents
 from loki.memory.store import Store, kept_as
 
-# ------------------------------------------------------------------------------------------------------
-# A file of tests in pieces: each test, fixture, helper, import; what a change did to which of
-# them.
+# --- A file of tests in pieces: each test, fixture, helper, import -------------------------------------
 
 MAX_DEPTH = 6
 """Classes, suites and modules in each other that are taken apart; chosen, not measured."""
@@ -104,7 +102,7 @@ def _chunk(chain: Sequence[str], names: Sequence[str], text: str, *, case: bool 
     return Chunk(tuple(chain), frozenset(names), text, words_of(text), case)
 
 
-# --- Python ---------------------------------------------------------------------------------------
+# --- Python -------------------------------------------------------------------------------------------
 
 
 def _python(body: Sequence[ast.stmt], chain: tuple[str, ...]) -> Iterator[Chunk]:
@@ -175,7 +173,7 @@ def _written(node: ast.AST) -> str:
         return ast.dump(node)
 
 
-# --- languages with brackets ------------------------------------------------------------------------
+# --- Languages with brackets --------------------------------------------------------------------------
 
 _TITLED = r"""\s*\(\s*["'`](?P<title>[^\n]*?)["'`]\s*,"""
 _SUITE = rf"(?:describe|context|suite|fdescribe|xdescribe|xcontext)(?:\.\w+)*{_TITLED}"
@@ -254,7 +252,7 @@ class _Bracketed:
         self.source = "".join((*kept, lexed.source[at:]))
 
     def chunks(self) -> Iterator[Chunk]:
-        yield from self._between(0, len(self.code), ())
+        return self._between(0, len(self.code), ())
 
     def _between(self, begin: int, end: int, chain: tuple[str, ...]) -> Iterator[Chunk]:
         for first, last in self._pieces(begin, end):
@@ -323,7 +321,7 @@ class _Bracketed:
 _CASE = re.compile(r"^\s*[\[{(].*[\]})],?\s*$|^\s*([\"'`]).*\1,?\s*$")
 
 
-# --- What is known of what judges, from ``judging.yml``: read once, when first asked for --------------
+# --- What is known of what judges: ``judging.yml`` ----------------------------------------------------
 
 Expressions = Annotated[re.Pattern[str], BeforeValidator(any_glob)]
 """One or several, of which any may fit."""
@@ -386,7 +384,7 @@ def judging_knowledge() -> Knowledge:
     return read_beside(__file__, "judging.yml", Knowledge)
 
 
-# --- What failed in a task's life, as far as it matters to what judges --------------------------------
+# --- What failed in a task's life ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,7 +413,7 @@ class SeenFailures:
         return frozenset(PurePosixPath(command[0]).name for command in self.commands if command)
 
 
-# --- Settings of what judges: which of them a change has touched. Pure --------------------------------
+# --- Which settings of what judges a change has touched -----------------------------------------------
 
 
 def settings_touched(
@@ -479,8 +477,7 @@ def _flat(data: Mapping[str, Any], head: str) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-# ------------------------------------------------------------------------------------------------------
-# What of a task's work touches the tests that failed, or what judges them: who looks at it first.
+# --- What of a task's work touches the tests that failed, or what judges them -------------------------
 
 MOST = 12
 """Concerns that are told; one more says how many were left out. Chosen, not measured."""
@@ -588,7 +585,7 @@ class _Look:
         failing = self._failing(path, chunks(path, text))
         return lexer != "python" or any("test" in n.lower() for c in failing for n in c.names)
 
-    # --- tests and what they use ------------------------------------------------------------------
+    # --- Tests and what they use ---
 
     def _tested(
         self, path: str, lexer: str, before: str | None, after: str | None, *, is_test: bool
@@ -671,7 +668,7 @@ class _Look:
             file.startswith(folder + "/") for file in self.holding
         )
 
-    # --- beside the tests ---------------------------------------------------------------------------
+    # --- Beside the tests ---
 
     def _loaded(self, path: str) -> Iterator[str]:
         known = judging_knowledge()
@@ -793,7 +790,7 @@ def _asking(lexer: str, before: str, after: str) -> Iterator[str]:
             return
 
 
-# --- Remembers what failed in a task, and asks for a look at work that touches what judges it ---------
+# --- Asks for a look at such work ---------------------------------------------------------------------
 
 CRITERION = "changed_tests"
 """The name of the criterion; approvals are of it."""
