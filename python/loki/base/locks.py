@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-# --- Which process something belongs to, as it stands in a file's name; and whether that has ended ----
+# --- Which process a file belongs to, and whether it has ended --------------------------------------
 
 _MARK = re.compile(r"([0-9a-f]{8})\.([0-9]+)\.([0-9]+)")
 
@@ -106,7 +106,7 @@ def _read(pid: int) -> str:
         return _UNKNOWN
 
 
-# --- The one place that takes locks between processes; the kernel frees each when its holder dies -----
+# --- Locks between processes; the kernel frees each -------------------------------------------------
 
 TIMEOUT = 60.0
 """Seconds to wait for another process that holds a lock. Chosen, not measured."""

@@ -1,7 +1,7 @@
 """HTML and Markdown that quote what nobody has checked: for pages, and for what Jupyter shows of an object.
 
-What is shown of an object takes its colors and letters from the page around it, dark or light: it has
-no script, no style sheet, no image and no link. Secrets are masked, texts escaped and clipped.
+What Jupyter shows takes its colors and letters from the page around it, dark or light: it has no script, no
+style sheet, no image and no link. Secrets are masked, texts escaped and clipped.
 
 Errors, titles and answers of agents are hostile: none may open a heading, close a fence, smuggle in
 a link, or hide in characters that no reader sees. Everything that loki writes as Markdown is made of
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from loki.base.secret import mask_secrets
 from loki.base.text_format import escape_control_characters
 
-# --- HTML that quotes what nobody has checked: for pages, and for what Jupyter shows of an object -----
+# --- HTML, as Jupyter shows an object ---------------------------------------------------------------
 
 MOST = 400
 """Characters of a value that a card shows. Chosen, not measured."""
@@ -114,7 +114,7 @@ def _quoted(quote: str) -> str:
     return escaped("\n".join(lines)[-MOST_QUOTED:])
 
 
-# --- Markdown for pages that quote what nobody has checked: texts stay where they were put ------------
+# --- Markdown: texts stay where they were put -------------------------------------------------------
 
 # An underscore between letters or digits means nothing: names stay readable where nothing renders them.
 _MEANING = re.compile(r"[\\`*\[\]<>&~|]|(?<!\w)_+|_+(?!\w)")

@@ -1,10 +1,7 @@
-"""Secrets in texts that are kept, shown or sent. Of environments: `loki.base.secret`.
+"""Secrets in texts that are kept, shown or sent, and in the environment of programs that loki starts.
 
 What keys and tokens look like is data, ``secrets.yml``; those known by the name before them, in a
 URL or behind ``Authorization:`` are found by the core. Why it is so: ``docs/design/safety.md``.
-
-Tests: ``tests/py/base/test_secret.py``;
-with real programs ``tests/system/processes/together/test_environment.py``.
 """
 
 from __future__ import annotations
@@ -19,8 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from loki import _core
-
-# --- Secrets in texts that are kept, shown or sent. Of environments: `loki.base.secret` ----------
 
 FILE = Path(__file__).with_name("secrets.yml")
 
@@ -204,7 +199,7 @@ def holds_secret(text: str) -> bool:
     return mask_secrets(text) != text
 
 
-# --- how it is found -------------------------------------------------------------------------------
+# --- How it is found --------------------------------------------------------------------------------
 
 
 def _masked(text: str) -> str:
@@ -308,7 +303,7 @@ def _coloured(text: str) -> str:
     return text if found == plain else found
 
 
-# --- streams ---------------------------------------------------------------------------------------
+# --- Streams ----------------------------------------------------------------------------------------
 
 
 class Stream:
@@ -355,9 +350,7 @@ class Stream:
         return whole[len(before) :] if whole.startswith(before) else mask_secrets(text)
 
 
-# ------------------------------------------------------------------------------------------------------
-# What programs that loki starts know of its environment: no secrets that are not passed on
-# purpose.
+# --- Environments of programs: no secrets but on purpose --------------------------------------------
 
 
 def is_secret_name(name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-# --- Characters that no reader sees, or that a terminal obeys, written out ----------------------------
+# --- Characters that no reader sees -----------------------------------------------------------------
 
 INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
@@ -26,7 +26,7 @@ def escape_control_characters(text: str) -> str:
     return INVISIBLE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
-# --- Numbers, durations and foreign text as people read them on one line ------------------------------
+# --- Numbers, durations and texts on one line -------------------------------------------------------
 
 MINUTE_MS = 60_000
 

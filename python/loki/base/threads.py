@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-# --- An event that is also set when another one is: one call is cancelled, or the whole run -----------
-
 LOOK = 0.05
 """Seconds between two looks at the other event, for who waits. Chosen, not measured."""
 
@@ -46,9 +44,6 @@ class LinkedEvent(threading.Event):
                 break
             super().wait(rest)
         return self.is_set()
-
-
-# --- Work that goes on beside other work, as long as that lasts ---------------------------------------
 
 
 @contextmanager

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-# --- Time: durations as people write them (``90s``, ``1h30m``, ``250ms``) and the clock seam ----------
-
 Duration: TypeAlias = str | float | timedelta
 """Text with units, seconds, or a ``timedelta``."""
 
@@ -192,7 +190,7 @@ def moment(text: str) -> datetime | None:
         return None
 
 
-# --- The time zone that this machine is set to --------------------------------------------------------
+# --- The time zone of this machine ------------------------------------------------------------------
 
 _LINK = "/etc/localtime"
 _FOLDER = "zoneinfo/"

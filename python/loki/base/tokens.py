@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# --- How long a text is for a model, and texts cut to a length ----------------------------------------
+# --- How long a text is, and texts cut to a length --------------------------------------------------
 
 BYTES_PER_TOKEN = 4
 """UTF-8 bytes of a token: a rule of thumb, near for English and code and on the safe side for
@@ -135,7 +135,7 @@ def _from_line_start(text: str) -> str:
     return text[start + 1 :] if 0 <= start < len(text) // 2 else text
 
 
-# --- How much a call to a model took ------------------------------------------------------------------
+# --- How much a call took ---------------------------------------------------------------------------
 
 MOST = 10**15
 """Tokens, or dollars, that nobody can have used: a larger figure is none. Chosen, not measured."""

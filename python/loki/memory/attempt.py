@@ -198,7 +198,7 @@ class Attempt:
 REQUIRED = ("attempt", "timestamp", "action", "result")
 
 
-# --- What was tried already, in bounded memory: the newest distinct approaches, and a count -----------
+# --- What was tried already, in bounded memory ------------------------------------------------------
 
 MOST = 8
 """Approaches that are told of, the newest distinct ones. Chosen, not measured."""
@@ -292,7 +292,7 @@ class AttemptSummary:
         return tried
 
 
-# --- A task's attempts: append-only on disk, and a page for people rendered from them -----------------
+# --- A task's attempts: the log, and a page for people ----------------------------------------------
 
 
 def log_name(task_id: str) -> str:

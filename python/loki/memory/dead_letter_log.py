@@ -124,7 +124,7 @@ class DeadLetterLog:
                 if last and last.action.strip():
                     yield Solved(letter.task_id, last.action)
 
-    # --- learning -------------------------------------------------------------------------------------
+    # --- Learning -----------------------------------------------------------------------------------
 
     def _learn(
         self, letter: DeadLetter, known: Mapping[str, Mapping[str, Any]]

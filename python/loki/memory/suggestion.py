@@ -225,7 +225,7 @@ def _listed(names: Sequence[str], most: int = 4) -> str:
     return ", ".join(code(name) for name in names[:most])
 
 
-# --- the section of the page ----------------------------------------------------------------------
+# --- The section of the page ------------------------------------------------------------------------
 
 
 def render(suggestion: Suggestion, similar: Sequence[DeadLetter], count: int = 0) -> str:

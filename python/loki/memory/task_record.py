@@ -90,7 +90,7 @@ class Outcome:
         return codec.fields_of(self)
 
 
-# --- A person stepped in: what they said or did, and where the task stood -----------------------------
+# --- A person stepped in ----------------------------------------------------------------------------
 
 MAX_CONTEXT = 8_000
 """Most characters of what a person says, some 2,000 tokens, as it stands in every later briefing;
@@ -159,7 +159,7 @@ def last_attempt_before(interventions: Sequence[Intervention], execution: int) -
     return max((i.attempt for i in interventions if i.execution == execution), default=0)
 
 
-# --- What is kept of a task: ``tasks/<id>/task.json`` -------------------------------------------------
+# --- What is kept of a task -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""The record of an agent's tool call that failed: what was called, what failed in it.
+"""Tool calls of agents that failed, and whether a failure was seen before.
 
-Appended to ``.loki/logs/tool-calls.jsonl``; `loki.memory.tool_failure` knows them.
+A record of each is appended to ``.loki/logs/tool-calls.jsonl``: what was called, what failed in it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from loki.recognition.similarity import same_failure
 if TYPE_CHECKING:
     from loki.memory.attempt import Attempt
 
-
-# --- The record of an agent's tool call that failed: what was called, what failed in it ---------------
 
 LOG = "logs/tool-calls.jsonl"
 """Name of the log in a store."""
@@ -150,7 +148,7 @@ def _solve(found: list[ToolFailure], record: Mapping[str, Any]) -> None:
             found[index] = replace(one, solution=solution)
 
 
-# --- Was a failure seen before, in attempts and in tool calls of agents, and what became of it? -------
+# --- Was a failure seen before, and what became of it? ----------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,7 @@ class Approvals:
         about = [a for a in self.all() if a.criterion == criterion and a.digest == digest]
         return about[-1] if about else None
 
-    # --- commands ---------------------------------------------------------------------------------
+    # --- Commands -----------------------------------------------------------------------------------
 
     def ask(self, words: Sequence[str]) -> None:
         """Keep that a proposal wants to run this."""

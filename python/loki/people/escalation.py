@@ -576,7 +576,7 @@ def with_answer(page: str, answer: str, task_id: str | None = None) -> str:
     """The page after somebody answered it: what it awaited is answered.
 
     Args:
-        page: what `loki.people.escalation.render` gave.
+        page: what `render` gave.
         answer: Markdown; see `sentence` and `said`.
         task_id: the task that is answered; None: all of them.
 

@@ -1,11 +1,9 @@
 """A request for a person's decision: ``HUMAN_REVIEW_NEEDED``, and what becomes of it; pure.
 
 `step` is the table: (standing, event) → (standing, effects). The requests of a project are kept by
-`loki.people.human_review_store`, the effects are carried out by ``loki.jobs.inbox``. Why it is so:
-``docs/design/human-review.md``.
-
-Each rule is a function from facts to a `Trigger`, or None where it does not fire. A project switches
-each of them in ``[review]`` of its ``config.toml``. Why it is so: ``docs/design/human-review.md``.
+`loki.people.human_review_store`, the effects are carried out by ``loki.jobs.inbox``. When a person is asked
+say six rules, each a function from facts to a `Trigger`, or None where it does not fire; a project switches
+them in ``[review]`` of its ``config.toml``. Why it is so: ``docs/design/human-review.md``.
 """
 
 from __future__ import annotations
@@ -24,8 +22,6 @@ from typing import Any, TypeAlias
 from loki.base.text_format import escape_control_characters
 from loki.base.time import isoformat, moment
 from loki.people.irreversible import irreversible
-
-# --- A request for a person's decision: ``HUMAN_REVIEW_NEEDED``, and what becomes of it; pure ---------
 
 TIMEOUT = timedelta(hours=24)
 """After which nobody is waited for any more, as the specification has it."""
@@ -143,7 +139,7 @@ def id_of(data: Mapping[str, Any]) -> str:
     return f"{PREFIX}{digest[:6]}"
 
 
-# --- the table ------------------------------------------------------------------------------------
+# --- The table: (standing, event) → (standing, effects) ---------------------------------------------
 
 
 class ReviewStatus(str, Enum):
@@ -346,7 +342,7 @@ def _asked(review: HumanReview) -> Notify:
     return Notify("human_review", f"{about}{_why(review)}")
 
 
-# --- When a person is asked before work goes on: the six conditions; pure -----------------------------
+# --- When a person is asked before work goes on -----------------------------------------------------
 
 LOW_CONFIDENCE = "low_confidence"
 SECURITY = "security_decision"

@@ -257,7 +257,7 @@ class HumanReviews:
         """People were told of a request."""
         self._log.add("told", id_)
 
-    # --- what follows from a decision: carried out once, also where a process is killed ---------
+    # --- What follows from a decision is carried out once -------------------------------------------
 
     def undone(self) -> list[Decision]:
         """Decisions of which nobody has said that what follows from them is done."""
@@ -268,7 +268,7 @@ class HumanReviews:
         """What follows from a decision is done."""
         self._log.add("done", id_)
 
-    # --- how it is kept -----------------------------------------------------------------------------
+    # --- How it is kept -----------------------------------------------------------------------------
 
     def _by_id(self, id_: str) -> HumanReview | None:
         return next((one for one in self.open() if one.id == id_), None)

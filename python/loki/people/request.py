@@ -1,14 +1,13 @@
 """What waits for a person: one form for whatever asks, with the commands that answer it; pure.
 
-What kinds there are, and what an answer to each does, is `loki.jobs.inbox.inbox`. Why it is so:
+What kinds there are, and what an answer to each does, is `loki.jobs.inbox.inbox`. A page tells what
+happened, the ways to answer with the command for each, and what exactly the person must decide; what it
+quotes is hostile and stays in its place.
+
+The log, ``logs/requests.jsonl``, says who was told of a request, its number, what was answered, by whom, and
+whether what follows is done. The first line about a thing counts, whoever wrote it: so processes agree
+without waiting for each other, and one that is killed leaves a line or none. Why it is so:
 ``docs/design/human-review.md``.
-
-It tells what happened, what is asked of whom, the ways to answer with the command for each, and what
-exactly the person must decide. What it quotes is hostile and stays in its place.
-
-Who was told of a request, its number, what was answered, by whom, and whether what follows is done. The
-first line about a thing counts, whoever wrote it: so processes agree without waiting for each other, and
-one that is killed leaves a line or none.
 """
 
 from __future__ import annotations
@@ -25,8 +24,6 @@ from loki.base.time import Clock, isoformat
 from loki.memory import store as documents
 from loki.memory.store import Store, kept_as
 from loki.people.human_review import HumanReview, is_about_done
-
-# --- What waits for a person: one form for whatever asks, with the commands that answer it; pure ------
 
 RequestKind: TypeAlias = Literal[
     "rule",
@@ -207,7 +204,7 @@ def id_of(kind: RequestKind, *words: str) -> str:
     return f"{kind}-{hashlib.sha256(text).hexdigest()[:6]}"
 
 
-# --- The page by which a person is asked: one form for whatever asks ----------------------------------
+# --- The page by which a person is asked ------------------------------------------------------------
 
 AWAITING = "### Awaiting"
 """The last heading of a page that nobody has answered yet."""
@@ -413,7 +410,7 @@ def stage_page(
     )
 
 
-# --- The log of what waits for a person: ``logs/requests.jsonl``, to which lines are only added -------
+# --- The log of what waits for a person -------------------------------------------------------------
 
 LOG = "logs/requests.jsonl"
 OLDER_LOG, OLDER_NUMBERS = "logs/human-reviews.jsonl", "state/waiting.json"

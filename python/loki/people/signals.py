@@ -1,11 +1,11 @@
 """The signals of a project, joined with a store that many processes share.
 
-Others write ``HUMAN_REVIEW_NEEDED`` as one file (``cat >``, or replace and rename) and do not look
-whether one is open. What any process of loki has seen there, or given, is kept here, so that what was
-written over can wait behind.
-
 A signal is a file; giving one writes it, consuming one removes it. Whoever acts on a signal removes it
 after its effect: a crash in between repeats the effect, which therefore has to be idempotent.
+
+Others write ``HUMAN_REVIEW_NEEDED`` as one file (``cat >``, or replace and rename) and do not look
+whether one is open. What any process of loki has seen there, or given, is kept, so that what was written
+over can wait behind.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from loki.people.signal import (
     render,
 )
 
-# --- What stood in a signal's file when it was last looked at: another program may write over it ------
+# --- What stood in a file before another program wrote over it --------------------------------------
 
 DOCUMENT = "state/signals-seen.json"
 
@@ -189,7 +189,7 @@ def _digest(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-# --- The signals of a project, joined with a store that many processes share --------------------------
+# --- The signals of a project -----------------------------------------------------------------------
 
 HANDLED = "state/signals.json"
 """How many lines of each log are done."""
@@ -348,7 +348,7 @@ class Signals:
                 cleared.append(one)
         return cleared
 
-    # --- how it is kept ------------------------------------------------------------------------
+    # --- How it is kept -----------------------------------------------------------------------------
 
     def _each(self, *kinds: str) -> Iterator[Signal]:
         ends: dict[str | None, datetime | None] = {}

@@ -1,19 +1,12 @@
 """Definitions that people write in YAML: read with positions, checked, turned into JSON.
 
-The parser says what it was doing ("while scanning a simple key … could not find expected ':'"); a
-person wants to know what stands there and what should. `_SAYINGS` has the parser's messages, which
-are those of libyaml's scanner and parser (https://github.com/yaml/libyaml, scanner.c, parser.c).
-
-A text may be hostile: whatever is wrong with it as YAML is one `ConfigError` in plain words, at the
-place where a person would look. What keys and values mean is not known here.
-
-Nothing here needs the compiled core, and nothing takes more than linear time: the limits are
-checked on the stream of events, before nodes are made.
-
-Tool files and pattern files are hostile input: size, depth and aliases are limited (`source`), and
-whatever is wrong is a `ConfigError` that says where, what was found and what was expected. All that
-is wrong with the shape is collected, so that a person can mend it in one go. The shapes stand in
-`schema`; this module knows no key.
+Tool files and pattern files are hostile input: size, depth and aliases are limited, on the stream of
+events, before nodes are made; nothing takes more than linear time. Whatever is wrong is a `ConfigError` that
+says where, what was found and what was expected. The parser says what it was doing ("while scanning a simple
+key … could not find expected ':'"), so `_SAYINGS` has its messages, which are those of libyaml's scanner and
+parser (https://github.com/yaml/libyaml, scanner.c, parser.c), in plain words. All that is wrong with the
+shape is collected, so that a person can mend it in one go. The shapes stand in `definition_schema`; this
+module knows no key.
 
 The build runs ``python -m loki.recognition.builtin`` over the same code, so nothing here needs the
 compiled core.
@@ -34,7 +27,7 @@ import yaml
 
 from loki.base.error import ConfigError
 
-# --- What is wrong with a text as YAML, said for the person who wrote it ------------------------------
+# --- What is wrong with a text as YAML, in plain words ----------------------------------------------
 
 Place = Callable[[int], "tuple[int, int]"]
 
@@ -139,8 +132,7 @@ def _shown(text: str, index: int) -> str:
     return repr(word if len(word) <= _SHOWN_OF_TOKEN else word[:_SHOWN_OF_TOKEN] + "…")
 
 
-# ------------------------------------------------------------------------------------------------------
-# The text of a definition: decoded, held to its limits, composed into nodes; positions inside it.
+# --- The text of a definition, and positions inside it ----------------------------------------------
 
 MAX_BYTES = 4 * 1024 * 1024
 """Of one file. Chosen, not measured: the built-in set has 40 KB."""
@@ -350,7 +342,7 @@ class _Census:
         return self._source.error(event.start_mark.index, reason)
 
 
-# --- Definitions that people write in YAML: read with positions, checked, turned into JSON ------------
+# --- Documents that are checked ---------------------------------------------------------------------
 
 MOST_PROBLEMS = 100
 """Reading stops there: nobody reads on."""

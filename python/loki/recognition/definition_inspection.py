@@ -1,8 +1,7 @@
 """Whether a definition file can be used, and whether it does what it says.
 
-The core stops at the first thing that it refuses; here its parts are put to it one by one.
-
-`inspect` finds everything: what is wrong with the text, the shape and the regexes; what is right but
+The core stops at the first thing that it refuses, so its parts are put to it one by one. `inspect` finds
+everything: what is wrong with the text, the shape and the regexes; what is right but
 cannot be meant so; and examples, near misses and samples that do not come out as the file says.
 """
 
@@ -22,7 +21,7 @@ from loki.recognition import definition_file, definition_schema, failure, site
 from loki.recognition.definition_file import Cursor, Document
 from loki.recognition.pattern import LEAST, Pattern, PatternSet, core_pattern, weight
 
-# --- What the core refuses in a definition file, all of it, each at its place -------------------------
+# --- What the core refuses, each at its place -------------------------------------------------------
 
 _Refused = tuple[str, str]
 """JSON pointer and reason."""
@@ -75,7 +74,7 @@ def ordered_errors(problems: Iterable[ConfigError]) -> list[ConfigError]:
     return sorted(problems, key=lambda problem: (problem.line, problem.column))
 
 
-# --- pattern files --------------------------------------------------------------------------
+# --- Pattern files ----------------------------------------------------------------------------------
 
 
 def _refused(
@@ -134,7 +133,7 @@ def _in(document: Document, where: str, reason: str) -> str:
     return f"{reason} (in pattern {str(name.value)[:60]!r})" if name else reason
 
 
-# --- tool files -----------------------------------------------------------------------------
+# --- Tool files -------------------------------------------------------------------------------------
 
 
 def _tool(tool: Mapping[str, Any]) -> _Refused | None:
@@ -165,7 +164,7 @@ def _worded(document: Document, where: str, reason: str) -> ConfigError:
     return document.error(where, reason, at if at >= 0 else None)
 
 
-# --- Whether a definition file can be used, and whether it does what it says --------------------------
+# --- Whether a file does what it says ---------------------------------------------------------------
 
 _MOST_SHOWN = 5
 
@@ -282,7 +281,7 @@ def _counts(document: Document) -> dict[str, int]:
     }
 
 
-# --- pattern files --------------------------------------------------------------------------
+# --- Pattern files ----------------------------------------------------------------------------------
 
 
 def examples(document: Document) -> Iterator[ConfigError]:
@@ -358,7 +357,7 @@ def _signal_warnings(
         yield document.error(where, reason)
 
 
-# --- tool files -----------------------------------------------------------------------------
+# --- Tool files -------------------------------------------------------------------------------------
 
 
 def _tool_warnings(document: Document) -> Iterator[ConfigError]:

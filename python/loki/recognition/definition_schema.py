@@ -1,10 +1,8 @@
 """What tool files (`docs/design/tool-rules.md`) and pattern files (SPEC §3) look like.
 
-Syntax: https://github.com/google/re2/wiki/Syntax
-
-A shape is a function from a `Cursor` to plain data.
-
-A shape is a function from a `Cursor` to plain data; the small ones are in `shape`.
+A shape is a function from a `Cursor` to plain data: small ones, and what they make together. Regexes are
+those of RE2 (https://github.com/google/re2/wiki/Syntax); what it refuses is said in plain words, at the
+character where it stands.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
     from loki.base.error import ConfigError
 
 
-# --- What RE2 refuses in a regex: in plain words, and at which character ------------------------------
+# --- What RE2 refuses in a regex --------------------------------------------------------------------
 
 MOST_REFUSALS = 100
 """Nobody reads on."""
@@ -147,7 +145,7 @@ def _occurrences(expression: str, wanted: str) -> list[int]:
     return [one.start() for one, _ in zip(found, range(_MOST_TRIES), strict=False)]
 
 
-# --- Small shapes of definition files; `schema` puts them together to the large -----------------------
+# --- Small shapes -----------------------------------------------------------------------------------
 
 _MAX_DIGITS = 18
 _LONGEST_KEY = 60
@@ -311,7 +309,7 @@ def exactly_one(shape: Check, names: tuple[str, ...]) -> Check:
     return check
 
 
-# --- What tool files (`docs/design/tool-rules.md`) and pattern files (SPEC §3) look like --------------
+# --- The shapes of the files ------------------------------------------------------------------------
 
 STRATEGIES = (
     "auto_fix",
@@ -337,7 +335,7 @@ CRITERIA = ("lint", "type", "test", "build", "syntax", "command", "custom", "app
 RESULT_FORMATS = ("junit", "jest", "go", "libtest")
 TASK_TYPES = ("bug_fix", "feature", "refactor", "security", "config_change")
 
-# --- tool files -----------------------------------------------------------------------------
+# --- Tool files -------------------------------------------------------------------------------------
 
 
 def _words(cursor: Cursor) -> str:
@@ -489,7 +487,7 @@ tool_file = record(
     "a tool file",
 )
 
-# --- pattern files --------------------------------------------------------------------------
+# --- Pattern files ----------------------------------------------------------------------------------
 
 
 def _weight(cursor: Cursor) -> str | float:

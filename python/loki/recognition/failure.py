@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from loki.recognition.text import Text
 
 
-# ------------------------------------------------------------------------------------------------------
-# A call of a stack; and how calls and matches, of which a failure has several, are kept as JSON.
+# --- Its calls and matches, of which it has several -------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +95,7 @@ def match_of(value: Mapping[str, Any]) -> Match:
     return Match(**{**value, "signals": tuple(value.get("signals", ())), "spans": spans})
 
 
-# --- What an attempt's first failing check said -------------------------------------------------------
+# --- A failure --------------------------------------------------------------------------------------
 
 RECOGNIZER_VERSION = 1
 """Grows when extraction or normalization changes; stored failures of another version are

@@ -1,22 +1,11 @@
 """Which failures of one test run have one root cause.
 
-A tool that runs tests says of each failure that it is a test's, whatever broke it: a refused
-connection, a missing module. Who explains a test run wants to know that.
-
-Tests that a fixture or function gives the wrong thing fail each in a line of its own, so that no stack
-joins them. pytest shows a test's arguments above its source, and behind an assertion what its parts
-were. Little of that is evidence: a fixture that is None in tests that fail for being given None, a
-function that returned None to them, a fixture's attribute that has the same value in both.
-
-Such tests fail each in a line of its own, with values of its own: what they show joins none of them.
-What they have in common stands in their source: the function whose result they look at. That is
-evidence only where most tests of that function fail, and where nothing else can be meant. Why it is
-so: ``docs/design/tests.md``.
-
 Unlike `loki.same_failure`, test ids do not separate: a broken helper fails a hundred tests. Each
-failure gives evidence (where it was raised and how it got there, what it says is missing, which
-fixture was None), and failures that share a piece of it are one. What counts, and why:
-``docs/design/tests.md``. Cost grows with failures times depth of stacks.
+failure gives evidence, and failures that share a piece of it are one: where it was raised and how it got
+there; what it says is missing, beneath "a test failed"; which value that a fixture or a function gave is
+wrong, as far as pytest shows it; and the function whose result a test asserts on, where most tests of that
+function fail and nothing else can be meant. What counts, and why: ``docs/design/tests.md``. Cost grows with
+failures times depth of stacks.
 """
 
 from __future__ import annotations
@@ -38,7 +27,7 @@ if TYPE_CHECKING:
     from loki.recognition.failure import Failure
 
 
-# --- What kind of failure a failing test shows beneath "a test failed" --------------------------------
+# --- What a failing test shows beneath "a test failed" ----------------------------------------------
 
 TEST_FAILURE = "test-failure"
 
@@ -103,7 +92,7 @@ def is_test_path(path: str) -> bool:
     return _TEST_PATH.search(path) is not None
 
 
-# --- A value that a failing test was given, where what pytest shows says that it is wrong -------------
+# --- A wrong value that a failing test was given ----------------------------------------------------
 
 _ARGUMENT = re.compile(r"^(?P<pairs>\w+ = .+)$", re.MULTILINE)
 _PAIR = re.compile(r"(?:^|, )(\w+) = (None|<[^>]*>)(?=,|$)")
@@ -182,8 +171,7 @@ def _failing_line(failure: Failure) -> str:
     return _DEFINED.sub("", lines[-1]) if lines else ""
 
 
-# ------------------------------------------------------------------------------------------------------
-# Tests that fail by their own assertions, and assert on what one function of the project returns.
+# --- Tests that assert on what one function returns -------------------------------------------------
 
 FEWEST = 2
 """Test functions that fail, from which what they have in common is no chance: one alone may be wrong
@@ -367,7 +355,7 @@ def _ordered(groups: Iterable[Sequence[int]]) -> list[Sequence[int]]:
     return sorted(groups, key=min)
 
 
-# --- Which failures of one test run have one root cause -----------------------------------------------
+# --- Which failures have one root cause -------------------------------------------------------------
 
 FILE = Path(__file__).with_name("root-causes.yml")
 
@@ -480,7 +468,7 @@ def evidence(failure: Failure) -> list[tuple[Hashable, ...]]:
     return found
 
 
-# --- what is said -----------------------------------------------------------------------------------
+# --- What is said -----------------------------------------------------------------------------------
 
 
 @cache
@@ -528,7 +516,7 @@ def _endpoint(failure: Failure, said: str) -> Iterable[tuple[Hashable, ...]]:
             return
 
 
-# --- where it was raised -----------------------------------------------------------------------------
+# --- Where it was raised ----------------------------------------------------------------------------
 
 
 def _stack(failure: Failure) -> Stack:

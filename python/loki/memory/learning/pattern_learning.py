@@ -191,7 +191,7 @@ def with_pattern(patterns: PatternSet, entry: Mapping[str, Any]) -> PatternSet:
     return PatternSet({**known, "patterns": [*known["patterns"], {**entry, "version": 2}]})
 
 
-# --- signals --------------------------------------------------------------------------------------
+# --- Signals ----------------------------------------------------------------------------------------
 
 
 def _signals(
@@ -264,7 +264,7 @@ def _common(line: str, haystacks: Sequence[str]) -> Iterator[str]:
             yield best
 
 
-# --- the rest of the entry ------------------------------------------------------------------------
+# --- The rest of the entry --------------------------------------------------------------------------
 
 
 def _id(signals: Sequence[Mapping[str, Any]], patterns: PatternSet) -> str:

@@ -280,7 +280,7 @@ class SuitePastRuns:
         first = min(one.first for one in same)
         return Earlier(sightings, times, first, seen[-1] if seen else max(o.last for o in same))
 
-    # --- a run is added --------------------------------------------------------------------------
+    # --- A run is added -----------------------------------------------------------------------------
 
     def add(self, run: SuiteRun) -> None:
         """Remember a run; the same one twice is one."""
@@ -372,7 +372,7 @@ class SuitePastRuns:
                 for one in shown:
                     one.known = places[one.known]
 
-    # --- as text ---------------------------------------------------------------------------------
+    # --- As text ------------------------------------------------------------------------------------
 
     def dumps(self) -> str:
         """As JSON; secrets were masked when it was added."""
