@@ -4,9 +4,11 @@
 
 Needs the extra ``langchain``. Create chat models with ``max_retries=0``: loki is the one who asks again.
 
-Each member of ``model.with_fallbacks([...])`` passes a breaker of its own and is asked once: what fails, or
-may not be asked, is left for the next one at once.
+Where an agent's model is ``model.with_fallbacks([...])``, each member passes a breaker of its own and is
+asked once: what fails, or may not be asked, is left for the next one at once.
 """
+
+# ruff: noqa: ARG002 - what is called back is told by the whole
 
 from __future__ import annotations
 
@@ -19,25 +21,21 @@ from loki.action.loop.agent_call import is_resilient
 from loki.adapters.resilient_calls import ResilientCalls
 from loki.base.error import BreakerOpen
 
-if TYPE_CHECKING:
-    from langchain.agents.middleware import ModelRequest
-    from langchain_core.language_models import BaseChatModel
-
-    from loki.adapters.monitor.breaker_call import FallbackCalls
-    from loki.adapters.monitor.monitor import Monitor
-
-
-# --- LangChain: several chat models as one that stands in for itself ----------------------------------
-
-# ruff: noqa: ARG002 - what is called back is told by the whole
-
-
 try:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
     from langchain_core.runnables import Runnable, RunnableBinding
+    from langchain_core.runnables.fallbacks import RunnableWithFallbacks
 except ImportError as error:
     raise ImportError("needs LangChain: pip install 'loki-core[langchain]'") from error
+
+if TYPE_CHECKING:
+    from langchain.agents.middleware import ModelRequest
+
+    from loki.adapters.monitor.breaker_call import FallbackCalls
+    from loki.adapters.monitor.monitor import Monitor
+
+T = TypeVar("T")
 
 
 class ResilientChatModel(BaseChatModel):
@@ -89,51 +87,41 @@ class ResilientChatModel(BaseChatModel):
         bound = [one.bind_tools(tools, **more) for one in models]
         return self.model_copy(update={"models": bound})
 
-    def _parts(self) -> list[tuple[Any, dict[str, Any]]]:
-        """Each model, and its tools: what binds both would call back by itself."""
-        return [
-            (one.bound, dict(one.kwargs)) if isinstance(one, RunnableBinding) else (one, {})
-            for one in self.models
-        ]
+    def _asks(self, method: str, messages: Any, stop: Any, more: dict[str, Any]) -> list[Any]:
+        """How each model is asked: what comes of it is told by the whole, once."""
+        how = {"config": {"callbacks": []}, **({"stop": stop} if stop else {}), **more}
+        asks = []
+        for one in self.models:
+            # What binds a model and tools would call back by itself.
+            model, tools = (
+                (one.bound, one.kwargs) if isinstance(one, RunnableBinding) else (one, {})
+            )
+            asks.append(partial(getattr(model, method), messages, **tools, **how))
+        return asks
 
     def _generate(
         self, messages: Any, stop: Any = None, run_manager: Any = None, **more: Any
     ) -> ChatResult:
-        said = _given(stop, more)
-        asks = [partial(one.invoke, messages, **tools, **said) for one, tools in self._parts()]
-        return ChatResult(generations=[ChatGeneration(message=self.calls.ask(asks))])
+        answer = self.calls.ask(self._asks("invoke", messages, stop, more))
+        return ChatResult(generations=[ChatGeneration(message=answer)])
 
     async def _agenerate(
         self, messages: Any, stop: Any = None, run_manager: Any = None, **more: Any
     ) -> ChatResult:
-        said = _given(stop, more)
-        asks = [partial(one.ainvoke, messages, **tools, **said) for one, tools in self._parts()]
-        return ChatResult(generations=[ChatGeneration(message=await self.calls.aask(asks))])
+        answer = await self.calls.aask(self._asks("ainvoke", messages, stop, more))
+        return ChatResult(generations=[ChatGeneration(message=answer)])
 
     def _stream(
         self, messages: Any, stop: Any = None, run_manager: Any = None, **more: Any
     ) -> Iterator[ChatGenerationChunk]:
-        said = _given(stop, more)
-        asks = [partial(one.stream, messages, **tools, **said) for one, tools in self._parts()]
-        for message in self.calls.stream(asks):
+        for message in self.calls.stream(self._asks("stream", messages, stop, more)):
             yield ChatGenerationChunk(message=message)
 
     async def _astream(
         self, messages: Any, stop: Any = None, run_manager: Any = None, **more: Any
     ) -> AsyncIterator[ChatGenerationChunk]:
-        said = _given(stop, more)
-        asks = [partial(one.astream, messages, **tools, **said) for one, tools in self._parts()]
-        async for message in self.calls.astream(asks):
+        async for message in self.calls.astream(self._asks("astream", messages, stop, more)):
             yield ChatGenerationChunk(message=message)
-
-
-def _given(stop: Any, more: dict[str, Any]) -> dict[str, Any]:
-    """How each is asked: what comes of it is told by the whole, once."""
-    return {
-        "config": {"callbacks": []},
-        **({"stop": stop} if stop else {}),
-        **more,
-    }
 
 
 def names_of(model: BaseChatModel) -> tuple[str, str]:
@@ -143,17 +131,7 @@ def names_of(model: BaseChatModel) -> tuple[str, str]:
     return known.get("ls_provider") or "unknown", name
 
 
-# ------------------------------------------------------------------------------------------------------
-# LangChain: how a request of an agent is asked, where its model may be one that falls back by
-# itself.
-
-try:
-    from langchain_core.runnables.fallbacks import RunnableWithFallbacks
-except ImportError as error:
-    raise ImportError("needs LangChain: pip install 'loki-core[langchain]'") from error
-
-
-T = TypeVar("T")
+# --- A request of an agent, whose model may be one that falls back by itself --------------------------
 
 
 def ask(monitor: Monitor, handler: Callable[[ModelRequest], T], request: ModelRequest) -> T:

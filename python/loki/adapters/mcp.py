@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, ValidationError
 
+from loki.adapters.explanation import Asked, Explanation, explain, tell, tell_next
 from loki.adapters.monitor.monitor import Monitor
 from loki.base.error import LokiError, UsageError
 from loki.base.secret import mask_secrets
@@ -21,11 +22,10 @@ from loki.recognition.text import clean
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
-    from loki.adapters.explanation import Explanation
     from loki.runtime import Runtime
 
 
-# --- What the tools of loki's MCP server answer, as text for a model ----------------------------------
+# --- What the tools answer, as text for a model -------------------------------------------------------
 
 SHOWN = 5
 """Earlier failures that are shown, the newest. Chosen, not measured."""
@@ -45,8 +45,6 @@ class Tools:
 
     def explain(self, output: str, command: str = "", exit_code: int | None = None) -> str:
         """What failed."""
-        from loki.adapters.explanation import tell
-
         return _plain(tell(self._explained(output, command, exit_code)))
 
     def tried(self, output: str = "", command: str = "") -> str:
@@ -55,25 +53,19 @@ class Tools:
         seen = self._explained(output, command, None).seen if output.strip() else ()
         for one in seen[-SHOWN:]:
             helped = f"; what helped: {one.solution}" if one.solution else ""
-            after = f" after: {one.action}" if one.action else ""
-            parts.append(
-                f"- {one.timestamp[:16]} {one.place}:{after or ' failed the same way'}{helped}"
-            )
-        told = "\n".join(part for part in parts if part)
-        return (
-            _plain(told)
-            if told
-            else "Nothing: no earlier try at this failure is known, and no sign binds here."
-        )
+            how = f"after: {one.action}" if one.action else "failed the same way"
+            parts.append(f"- {one.timestamp[:16]} {one.place}: {how}{helped}")
+        if told := "\n".join(part for part in parts if part):
+            return _plain(told)
+        return "Nothing: no earlier try at this failure is known, and no sign binds here."
 
     def report(
         self, approach: str, output: str, command: str = "", exit_code: int | None = None
     ) -> str:
         """What is to be said to a try."""
         if approach.strip():
-            self.monitor.after(
-                ToolCall("attempt", {"approach": approach}, effect=Effect.WRITE), "", ok=True
-            )
+            attempt = ToolCall("attempt", {"approach": approach}, effect=Effect.WRITE)
+            self.monitor.after(attempt, "", ok=True)
         check = ToolCall("check", {}, command or None, None if command else Effect.RUN)
         reaction = self.monitor.after(check, output, exit_code=exit_code)
         if reaction:
@@ -83,8 +75,6 @@ class Tools:
 
     def next(self, output: str, command: str = "", exit_code: int | None = None) -> str:
         """How to go on."""
-        from loki.adapters.explanation import tell, tell_next
-
         said = self._explained(output, command, exit_code)
         if said.verdict == "passed":
             return _plain(f"{tell(said)}\n{self.monitor.instructions()}".strip())
@@ -92,8 +82,6 @@ class Tools:
         return _plain(f"{said.failure}\n{steps}\n{self.monitor.instructions()}".strip())
 
     def _explained(self, output: str, command: str, exit_code: int | None) -> Explanation:
-        from loki.adapters.explanation import Asked, explain
-
         data = output.encode("utf-8", "replace")
         return explain(self.workspace, Asked(data, "text", command or None, exit_code))
 
@@ -103,7 +91,7 @@ def _plain(text: str) -> str:
     return mask_secrets(clean(text))
 
 
-# --- An MCP server: any agent that speaks the Model Context Protocol asks loki about failures ---------
+# --- The server ---------------------------------------------------------------------------------------
 
 Output = Annotated[
     str, Field(description="What the command printed, stdout and stderr, all of it and as it is.")

@@ -26,7 +26,7 @@ try:
     import agents
     import agents.tool as sdk
 
-    from loki.adapters.openai_agents_resilient import breaker_of, is_silent
+    from loki.adapters.openai_agents_resilient import ONCE, breaker_of, is_silent
 except ImportError as error:
     raise ImportError("needs openai-agents: pip install 'loki-core[openai-agents]'") from error
 
@@ -92,12 +92,11 @@ class LokiRunner(Watching[Any]):
         """
         config = given if isinstance(given, agents.RunConfig) else agents.RunConfig(**(given or {}))
         of = config.model_provider
-        once = agents.ModelSettings(retry=agents.ModelRetrySettings(max_retries=0))
         return replace(
             config,
             model=self._model(config.model),
             model_provider=stand_in(of, get_model=lambda name: self._model(of.get_model(name))),
-            model_settings=(config.model_settings or agents.ModelSettings()).resolve(once),
+            model_settings=(config.model_settings or agents.ModelSettings()).resolve(ONCE),
             tool_error_formatter=partial(self._remember, config.tool_error_formatter),
         )
 

@@ -20,7 +20,8 @@ except ImportError as error:
 from loki.action.loop.agent_call import is_resilient
 from loki.adapters.resilient_calls import ResilientCalls
 
-_ONCE = agents.ModelSettings(retry=agents.ModelRetrySettings(max_retries=0))
+ONCE = agents.ModelSettings(retry=agents.ModelRetrySettings(max_retries=0))
+"""Settings with which the SDK does not ask again by itself."""
 
 
 class ResilientModel(agents.Model):
@@ -58,7 +59,7 @@ class ResilientModel(agents.Model):
         **more: Any,
     ) -> agents.ModelResponse:
         """As the one of them that answers."""
-        given = system_instructions, input, model_settings.resolve(_ONCE), *args
+        given = system_instructions, input, model_settings.resolve(ONCE), *args
         calls = [partial(one.get_response, *given, **more) for one in self.models]
         return await self._calls.aask(calls)
 
@@ -71,7 +72,7 @@ class ResilientModel(agents.Model):
         **more: Any,
     ) -> AsyncIterator[Any]:
         """As the one of them that answers; what breaks in mid-stream is not asked again."""
-        given = system_instructions, input, model_settings.resolve(_ONCE), *args
+        given = system_instructions, input, model_settings.resolve(ONCE), *args
         calls = [partial(one.stream_response, *given, **more) for one in self.models]
         return self._calls.astream(calls, is_silent)
 

@@ -22,10 +22,10 @@ try:
     from pydantic_ai import ModelRetry, RunContext, ToolFailed, ToolReturn, exceptions
     from pydantic_ai.capabilities import AbstractCapability
     from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, UserPromptPart
-
-    from loki.adapters.pydantic_ai_resilient import asked_model
 except ImportError as error:
     raise ImportError("needs pydantic-ai: pip install 'loki-core[pydantic-ai]'") from error
+
+from loki.adapters.pydantic_ai_resilient import asked_model
 
 if TYPE_CHECKING:
     from pydantic_ai.models import ModelRequestContext

@@ -1,11 +1,10 @@
 """pydantic-ai: several models as one that stands in for itself.
 
-Each member of pydantic-ai's ``FallbackModel`` passes a breaker of its own and is asked once: what fails, or
-may not be asked, is left for the next one at once.
-
     agent = Agent(ResilientModel("anthropic:claude-opus-5-5", "openai:gpt-5.5"))
 
-Needs the extra ``pydantic-ai``.
+Needs the extra ``pydantic-ai``. Where an agent's model is pydantic-ai's own ``FallbackModel``, each member
+passes a breaker of its own and is asked once: what fails, or may not be asked, is left for the next one at
+once.
 """
 
 from __future__ import annotations
@@ -16,12 +15,15 @@ from copy import copy
 from functools import partial
 from typing import Any
 
-from pydantic_ai import ModelSettings
-from pydantic_ai.exceptions import ModelAPIError
-from pydantic_ai.messages import ModelResponse
-from pydantic_ai.models import Model, StreamedResponse
-from pydantic_ai.models.fallback import FallbackModel
-from pydantic_ai.models.wrapper import WrapperModel
+try:
+    from pydantic_ai import ModelSettings
+    from pydantic_ai.exceptions import ModelAPIError
+    from pydantic_ai.messages import ModelResponse
+    from pydantic_ai.models import Model, StreamedResponse, infer_model
+    from pydantic_ai.models.fallback import FallbackModel
+    from pydantic_ai.models.wrapper import WrapperModel
+except ImportError as error:
+    raise ImportError("needs pydantic-ai: pip install 'loki-core[pydantic-ai]'") from error
 
 from loki.action.loop.agent_call import is_resilient
 from loki.adapters.monitor.breaker_call import FallbackCalls
@@ -29,9 +31,7 @@ from loki.adapters.monitor.monitor import Monitor
 from loki.adapters.resilient_calls import ResilientCalls
 from loki.base.error import BreakerOpen
 
-# ------------------------------------------------------------------------------------------------------
-# Pydantic-ai: what is asked in a model's place: through breakers, also where it falls back by
-# itself.
+# --- What is asked in a model's place: through breakers, also where it falls back by itself -----------
 
 
 def asked_model(model: Model, monitor: Monitor) -> Model:
@@ -158,14 +158,7 @@ async def _once(
         raise NotAsked(error, model) from error
 
 
-# --- pydantic-ai: several models as one that stands in for itself -------------------------------------
-
-try:
-    from pydantic_ai.messages import ModelResponse
-    from pydantic_ai.models import Model, StreamedResponse, infer_model
-    from pydantic_ai.models.fallback import FallbackModel
-except ImportError as error:
-    raise ImportError("needs pydantic-ai: pip install 'loki-core[pydantic-ai]'") from error
+# --- Several models as one ----------------------------------------------------------------------------
 
 
 class ResilientModel(FallbackModel):

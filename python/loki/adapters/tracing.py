@@ -1,11 +1,10 @@
 """The loop and its calls as OpenTelemetry spans and metrics, made of log lines.
 
+Needs the extra ``otel``. What the lines say is said once, in the loop; here it is only handed on.
+
 Source: OpenTelemetry semantic conventions for generative AI, version 1.44 of the schema (status:
 development; `gen_ai.provider.name` is there since 1.37), spans, agent spans and metrics. What the
-conventions have no name for is ``loki.…``.
-
-Needs the extra ``otel``. Calls are told by the names of the GenAI conventions
-(`loki.adapters.tracing`); what they have no name for is ``loki.…``:
+conventions have no name for is ``loki.…``:
 
 | metric | unit | attributes |
 |---|---|---|
@@ -18,8 +17,6 @@ Needs the extra ``otel``. Calls are told by the names of the GenAI conventions
 | ``loki.execution.duration`` | s | ``loki.status`` |
 | ``loki.breaker.transitions`` | {transition} | ``loki.breaker``, ``loki.breaker.state`` |
 | ``loki.breaker.open`` | {breaker} | ``loki.breaker``; 1 while it is open or half open |
-
-Needs the extra ``otel``. What the lines say is said once, in the loop; here it is only handed on.
 """
 
 from __future__ import annotations
@@ -34,7 +31,7 @@ from opentelemetry import metrics, trace
 from opentelemetry.metrics import Meter
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
 
-# --- What OpenTelemetry's conventions call a call to a model or an agent: names and attributes --------
+# --- What OpenTelemetry's conventions call a call to a model or an agent ------------------------------
 
 Attributes = dict[str, str | int | float]
 
@@ -126,10 +123,30 @@ def tokens(data: Mapping[str, Any]) -> dict[str, int]:
     return counted if any(counted.values()) else {}
 
 
-# --- The loop and its calls as OpenTelemetry metrics, made of log lines -------------------------------
+class _LineHandler(logging.Handler):
+    """A handler for the logger ``loki`` that takes the fields of its lines."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take a line of loki's; any other is none of ours."""
+        data = getattr(record, "loki", None)
+        if not isinstance(data, Mapping):
+            return
+        try:
+            self._take(data, record)
+        except Exception:  # as every handler: logging never stops the work
+            self.handleError(record)
+
+    def _take(self, data: Mapping[str, Any], record: logging.LogRecord) -> None:
+        raise NotImplementedError
 
 
-class MetricHandler(logging.Handler):
+# --- Metrics ------------------------------------------------------------------------------------------
+
+
+class MetricHandler(_LineHandler):
     """A handler for the logger ``loki`` that counts what its lines tell.
 
     Args:
@@ -137,7 +154,7 @@ class MetricHandler(logging.Handler):
     """
 
     def __init__(self, meter: Meter | None = None) -> None:
-        super().__init__(logging.INFO)
+        super().__init__()
         meter = meter or metrics.get_meter("loki")
         self._tokens = meter.create_histogram(
             "gen_ai.client.token.usage", "{token}", "Number of input and output tokens used.",
@@ -165,17 +182,8 @@ class MetricHandler(logging.Handler):
             "loki.breaker.open", "{breaker}", "Circuit breakers that are not closed."
         )
 
-    def emit(self, record: logging.LogRecord) -> None:
-        """Take a line of loki's; any other is none of ours."""
-        data = getattr(record, "loki", None)
-        if not isinstance(data, Mapping):
-            return
-        try:
-            self._take(data)
-        except Exception:  # as every handler: logging never stops the work
-            self.handleError(record)
-
-    def _take(self, data: Mapping[str, Any]) -> None:
+    def _take(self, data: Mapping[str, Any], record: logging.LogRecord) -> None:
+        del record
         if is_call(data):
             self._call(data)
         elif "breaker" in data and "was" in data:
@@ -193,16 +201,13 @@ class MetricHandler(logging.Handler):
         out = int(data.get("attempts", 1))
         if data["call"] == "llm" and out:  # what no service saw took no time of its
             self._durations.record(float(data.get("latency_ms", 0)) / 1000, about)
-        self._count_tokens(data, about)
+        said = {key: value for key, value in about.items() if key != "error.type"}
+        for kind, count in tokens(data).items():
+            self._tokens.record(count, {**said, "gen_ai.token.type": kind})
         if data.get("cost"):
             self._cost.add(float(data["cost"]), about)
         if out > 1:
             self._retries.add(out - 1, about)
-
-    def _count_tokens(self, data: Mapping[str, Any], about: Attributes) -> None:
-        said = {key: value for key, value in about.items() if key != "error.type"}
-        for kind, count in tokens(data).items():
-            self._tokens.record(count, {**said, "gen_ai.token.type": kind})
 
     def _transition(self, data: Mapping[str, Any]) -> None:
         name = {"loki.breaker": str(data["breaker"])}
@@ -212,9 +217,7 @@ class MetricHandler(logging.Handler):
             self._open.add(-1 if is_closed else 1, name)
 
 
-# ------------------------------------------------------------------------------------------------------
-# The loop as OpenTelemetry spans: one for an execution, in it one for each attempt, made of log
-# lines.
+# --- Spans: one for an execution, in it one for each attempt ------------------------------------------
 
 _ENDS = {"success": StatusCode.OK, "failed": StatusCode.ERROR, "escalated": StatusCode.ERROR}
 """Other results (interrupted, paused, unverified) are neither."""
@@ -226,13 +229,13 @@ class _Open:
     attempt: Span | None = None
 
 
-class SpanHandler(logging.Handler):
+class SpanHandler(_LineHandler):
     """A handler for the logger ``loki`` that makes spans of its lines.
 
     Spans are named ``loki.execution`` and ``loki.attempt``; a line's fields are their attributes,
     ``loki.pattern`` for instance. Lines in between (checks, validation, waits) are events in them.
     Calls to models and agents are spans of their own, named as OpenTelemetry's GenAI conventions
-    name them (`loki.adapters.tracing`).
+    name them.
 
     Args:
         tracer: where spans go; the globally configured provider's where nothing is said.
@@ -246,22 +249,9 @@ class SpanHandler(logging.Handler):
     """
 
     def __init__(self, tracer: Tracer | None = None) -> None:
-        super().__init__(logging.INFO)
+        super().__init__()
         self._tracer = tracer or trace.get_tracer("loki")
         self._open: dict[str, _Open] = {}
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Take a line of the loop; any other is none of ours."""
-        data = getattr(record, "loki", None)
-        if not isinstance(data, Mapping) or not (is_call(data) or "task" in data):
-            return
-        try:
-            if is_call(data):
-                self._call(data, record)
-            else:
-                self._take(str(data["task"]), data, record)
-        except Exception:  # as every handler: logging never stops the work
-            self.handleError(record)
 
     def close(self) -> None:
         """End what nobody ended: the loop was left."""
@@ -269,8 +259,13 @@ class SpanHandler(logging.Handler):
             self._end(task, {})
         super().close()
 
-    def _take(self, task: str, data: Mapping[str, Any], record: logging.LogRecord) -> None:
-        if "status" in data and "total_attempts" in data:
+    def _take(self, data: Mapping[str, Any], record: logging.LogRecord) -> None:
+        task = str(data.get("task"))
+        if is_call(data):
+            self._call(data, record)
+        elif "task" not in data:
+            return
+        elif "status" in data and "total_attempts" in data:
             self._end(task, data)
         elif "attempt" in data:
             self._attempt(task, data)

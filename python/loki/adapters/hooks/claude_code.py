@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from loki.adapters.hooks.hook_message import (
     Answer,
+    Events,
     HookMessage,
     call,
     common,
@@ -19,18 +20,7 @@ from loki.adapters.hooks.hook_message import (
     whole,
 )
 
-__all__ = ["EVENTS", "READS", "nudge", "received", "refuse", "stop", "stopped"]
-
-EVENTS = (
-    ("SessionStart", None),
-    ("UserPromptSubmit", None),
-    ("PreToolUse", "*"),
-    ("PostToolUse", "*"),
-    ("PostToolUseFailure", "*"),
-    ("Stop", None),
-    ("SubagentStop", None),
-)
-"""Its events that loki listens to, each with the tools that it is limited to."""
+__all__ = ["EVENTS", "READS", "nudge", "refuse", "stop", "stopped"]
 
 READS = frozenset({"Glob", "Grep", "LS", "NotebookRead", "Read", "TodoWrite", "ToolSearch"})
 """Tools that change nothing outside the session: of a call that went well there is nothing to keep."""
@@ -41,12 +31,6 @@ _OF_TASK = {
     "printed": re.compile("<output-file>([^<]+)</output-file>"),
     "code": re.compile(r"<summary>[^<]*\bexit code (\d+)"),
 }
-
-
-def received(data: Mapping[str, Any]) -> HookMessage | None:
-    """A call of a hook; None: nothing that loki listens to."""
-    read = _READERS.get(text(data, "hook_event_name"))
-    return read(data) if read else None
 
 
 def _start(data: Mapping[str, Any]) -> HookMessage | None:
@@ -102,26 +86,22 @@ def _prompted(data: Mapping[str, Any]) -> HookMessage | None:
     prompt = text(data, "prompt")
     if not prompt.lstrip().startswith("<task-notification>"):
         return None
-    said = {name: found[1] for name in _OF_TASK if (found := _OF_TASK[name].search(prompt))}
-    code = int(said["code"]) if "code" in said else None
-    return HookMessage(
-        "finished",
-        task=said.get("task", ""),
-        printed=said.get("printed", ""),
-        exit_code=code,
-        turn=text(data, "prompt_id"),
-        **_session(data),
-    )
+    said: dict[str, Any] = {
+        name: found[1] for name in _OF_TASK if (found := _OF_TASK[name].search(prompt))
+    }
+    code = int(said.pop("code")) if "code" in said else None
+    turn = text(data, "prompt_id")
+    return HookMessage("finished", exit_code=code, turn=turn, **said, **_session(data))
 
 
-_READERS: Mapping[str, Callable[[Mapping[str, Any]], HookMessage | None]] = {
-    "SessionStart": _start,
-    "UserPromptSubmit": _prompted,
-    "PreToolUse": _before,
-    "PostToolUse": _passed,
-    "PostToolUseFailure": _failed,
-    "Stop": _ending,
-    "SubagentStop": _ending,
+EVENTS: Events = {
+    "SessionStart": (None, _start),
+    "UserPromptSubmit": (None, _prompted),
+    "PreToolUse": ("*", _before),
+    "PostToolUse": ("*", _passed),
+    "PostToolUseFailure": ("*", _failed),
+    "Stop": (None, _ending),
+    "SubagentStop": (None, _ending),
 }
 
 

@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from loki.adapters.hooks.hook_message import (
     Answer,
+    Events,
     HookMessage,
     call,
     common,
     denied,
     nudge,
     refuse,
+    start,
     table,
     text,
     whole,
 )
 
-__all__ = ["EVENTS", "READS", "nudge", "received", "refuse", "stop", "stopped"]
-
-EVENTS = (
-    ("SessionStart", None),
-    ("PreToolUse", "*"),
-    ("PostToolUse", "*"),
-    ("Stop", None),
-)
-"""Its events that loki listens to, each with the tools that it is limited to."""
+__all__ = ["EVENTS", "READS", "nudge", "refuse", "stop", "stopped"]
 
 READS = frozenset({"update_plan", "view_image"})
 """Tools that change nothing outside the session: of a call that went well there is nothing to keep."""
@@ -35,16 +29,6 @@ READS = frozenset({"update_plan", "view_image"})
 PATCH = "apply_patch"
 
 _FILE = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
-
-
-def received(data: Mapping[str, Any]) -> HookMessage | None:
-    """A call of a hook; None: nothing that loki listens to."""
-    read = _READERS.get(text(data, "hook_event_name"))
-    return read(data) if read else None
-
-
-def _start(data: Mapping[str, Any]) -> HookMessage | None:
-    return HookMessage("start", **common(data))
 
 
 def _before(data: Mapping[str, Any]) -> HookMessage | None:
@@ -87,11 +71,11 @@ def _ending(data: Mapping[str, Any]) -> HookMessage | None:
     return HookMessage("ending", turn=text(data, "turn_id"), message=message, **common(data))
 
 
-_READERS: Mapping[str, Callable[[Mapping[str, Any]], HookMessage | None]] = {
-    "SessionStart": _start,
-    "PreToolUse": _before,
-    "PostToolUse": _after,
-    "Stop": _ending,
+EVENTS: Events = {
+    "SessionStart": (None, start),
+    "PreToolUse": ("*", _before),
+    "PostToolUse": ("*", _after),
+    "Stop": (None, _ending),
 }
 
 

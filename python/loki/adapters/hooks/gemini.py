@@ -8,24 +8,18 @@ from typing import Any
 
 from loki.adapters.hooks.hook_message import (
     Answer,
+    Events,
     HookMessage,
     call,
     common,
     nudge,
+    start,
     table,
     text,
     whole,
 )
 
-__all__ = ["EVENTS", "READS", "nudge", "received", "refuse", "stop", "stopped"]
-
-EVENTS = (
-    ("SessionStart", None),
-    ("BeforeTool", "*"),
-    ("AfterTool", "*"),
-    ("AfterAgent", None),
-)
-"""Its events that loki listens to, each with the tools that it is limited to."""
+__all__ = ["EVENTS", "READS", "nudge", "refuse", "stop", "stopped"]
 
 READS = frozenset(
     {
@@ -41,25 +35,19 @@ _EXIT = re.compile(r"^Exit Code: (\d+)$", re.MULTILINE)
 _SIGNAL = re.compile(r"^Signal: (\d+)$", re.MULTILINE)
 
 
-def received(data: Mapping[str, Any]) -> HookMessage | None:
-    """A call of a hook; None: nothing that loki listens to."""
-    event = text(data, "hook_event_name")
-    if event == "SessionStart":
-        return HookMessage("start", **common(data))
-    if event == "AfterAgent":
-        if data.get("stop_hook_active"):
-            return None  # it goes on because of a hook already: never twice
-        message, turn = text(data, "prompt_response"), text(data, "prompt")
-        return HookMessage("ending", message=message, turn=turn, **common(data))
-    if event == "BeforeTool":
-        return HookMessage("before", **call(data))
-    if event == "AfterTool":
-        return _after(data, call(data))
-    return None
+def _ending(data: Mapping[str, Any]) -> HookMessage | None:
+    if data.get("stop_hook_active"):
+        return None  # it goes on because of a hook already: never twice
+    message, turn = text(data, "prompt_response"), text(data, "prompt")
+    return HookMessage("ending", message=message, turn=turn, **common(data))
 
 
-def _after(data: Mapping[str, Any], told: Mapping[str, Any]) -> HookMessage | None:
-    answer = table(data, "tool_response")
+def _before(data: Mapping[str, Any]) -> HookMessage | None:
+    return HookMessage("before", **call(data))
+
+
+def _after(data: Mapping[str, Any]) -> HookMessage | None:
+    told, answer = call(data), table(data, "tool_response")
     error = table(answer, "error")
     model, shown = whole(answer.get("llmContent")), answer.get("returnDisplay")
     if told["tool"] != SHELL:
@@ -76,6 +64,14 @@ def _after(data: Mapping[str, Any], told: Mapping[str, Any]) -> HookMessage | No
     return HookMessage("after", output=output, ok=code == 0, exit_code=code, **told)
 
 
+EVENTS: Events = {
+    "SessionStart": (None, start),
+    "BeforeTool": ("*", _before),
+    "AfterTool": ("*", _after),
+    "AfterAgent": (None, _ending),
+}
+
+
 def refuse(_to: HookMessage, said: str) -> Answer:
     """What keeps it from a call, or from an end."""
     return {"decision": "deny", "reason": said}
@@ -86,6 +82,5 @@ def stop(_to: HookMessage, said: str) -> Answer:
     return {"continue": False, "stopReason": said, "systemMessage": said}
 
 
-def stopped(_to: HookMessage, said: str) -> Answer:
-    """The same at a later call; `stop` leaves none to be made."""
-    return {"decision": "deny", "reason": said}
+stopped = refuse
+"""The same at a later call; `stop` leaves none to be made."""

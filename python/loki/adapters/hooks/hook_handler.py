@@ -52,7 +52,7 @@ def answer(name: str, data: object, environment: Mapping[str, str]) -> Answer:
 
         return {"loki": __version__}
     agent = AGENTS[name]
-    heard = None if environment.get(IN_A_RUN) else agent.module().received(data)
+    heard = None if environment.get(IN_A_RUN) else agent.received(data)
     if heard is None:
         return None
     folder = project_of(heard.folder, environment)
@@ -71,9 +71,8 @@ def _is_light(agent: HookedAgent, heard: HookMessage, folder: str, session: str)
     if _went_well(heard) and not _may_be_hidden(heard) and not _may_be_open(folder):
         from loki.adapters.hooks.success_buffer import both_ends, keep_success
 
-        if keep_success(
-            folder, session, (heard.tool, heard.arguments, heard.id, both_ends(heard.output))
-        ):
+        call = heard.tool, heard.arguments, heard.id, both_ends(heard.output)
+        if keep_success(folder, session, call):
             return True
     from loki.adapters.hooks.call_deduplication import is_first_report
 
@@ -84,12 +83,10 @@ def _heavier(agent: HookedAgent, heard: HookMessage, monitor: Monitor, stop: _St
     """Of what the monitor has to know."""
     if heard.kind == "start":
         said = monitor.instructions()
-        told: Answer = agent.module().nudge(heard, said) if said else None
-        return told
+        return agent.answer("nudge", heard, said) if said else None
     if heard.kind == "ending":
-        return _told(
-            agent, heard, monitor.ending(heard.message, turn=heard.turn, running=heard.running)
-        )
+        reaction = monitor.ending(heard.message, turn=heard.turn, running=heard.running)
+        return _told(agent, heard, reaction)
     from loki.decision.monitor.tool_call import ToolCall
 
     call = ToolCall(heard.tool, heard.arguments, id=heard.id)
@@ -114,10 +111,8 @@ def _heavier(agent: HookedAgent, heard: HookMessage, monitor: Monitor, stop: _St
 
 def _before(agent: HookedAgent, heard: HookMessage, folder: str, stop: _Stop) -> Answer:
     """Of a call that is about to be made."""
-    said = stop.binding(heard.turn)
-    if said:
-        told: Answer = agent.module().stopped(heard, said)
-        return told
+    if said := stop.binding(heard.turn):
+        return agent.answer("stopped", heard, said)
     if not heard.is_last and not _may_be_open(folder):
         return None
     from loki.decision.monitor.tool_call import ToolCall
@@ -132,10 +127,7 @@ def _before(agent: HookedAgent, heard: HookMessage, folder: str, stop: _Stop) ->
 
 def _told(agent: HookedAgent, heard: HookMessage, reaction: Reaction) -> Answer:
     """A reaction, in the agent's words."""
-    if reaction.kind == "none":
-        return None
-    told: Answer = getattr(agent.module(), reaction.kind)(heard, reaction.text)
-    return told
+    return None if reaction.kind == "none" else agent.answer(reaction.kind, heard, reaction.text)
 
 
 def _monitor(agent: HookedAgent, heard: HookMessage, folder: str, stop: _Stop) -> Monitor:
@@ -172,8 +164,7 @@ def _may_be_hidden(heard: HookMessage) -> bool:
     """Whether a line may have hidden that a check failed: `pytest | tail`. The monitor judges it."""
     words = (value for value in heard.arguments.values() if isinstance(value, str))
     is_joined = any(sign in word for word in words for sign in ("|", ";", "\n", "&"))
-    said = heard.output if isinstance(heard.output, str) else ""
-    return is_joined and _SAYS_FAILED.search(said) is not None
+    return is_joined and _SAYS_FAILED.search(heard.output) is not None
 
 
 def _may_be_open(folder: str) -> bool:

@@ -1,7 +1,7 @@
 """Puts loki's hooks into agents' settings, takes them out again, and says which are there.
 
-Comments and commas too many are read where the program that the file belongs to reads them. Nothing
-here writes a value anew that was there: text is put in, or cut out, and the rest stays as it is.
+Nothing here writes a value anew that was there: text is put in, or cut out, and the rest stays as it is.
+Comments and commas too many are read where the program that the file belongs to reads them.
 
 An agent's hooks stand under ``hooks``, by event: groups, each with a matcher and commands. loki's own
 are known by their command line, so that no record of them is needed; whatever others put there stays.
@@ -19,7 +19,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,9 +30,7 @@ from loki.adapters.hooks.hooked_agents import AGENTS, HookedAgent
 from loki.base.atomic_file import write_atomic
 from loki.base.error import ConfigError, StoreError, UsageError
 
-# ------------------------------------------------------------------------------------------------------
-# JSON text that people wrote: where each value stands in it, so that one may be added or taken
-# out.
+# --- JSON text that people wrote: where each value stands in it ---------------------------------------
 
 DEEPEST = 200
 """Most levels of values in values; chosen, not measured."""
@@ -241,13 +239,7 @@ def _unit(text: str) -> int | str:
     return "\t" if found[1].startswith("\t") else min(len(found[1]), 8)
 
 
-def nodes(container: Node) -> Sequence[Node]:
-    """Items of an array; nothing where it is none."""
-    return container.items if isinstance(container.value, list) else ()
-
-
-# ------------------------------------------------------------------------------------------------------
-# What loki puts into an agent's settings, and how it is taken out again. Pure: text in, text out.
+# --- What loki puts into an agent's settings, and takes out again: text in, text out ------------------
 
 HOOKS = "hooks"
 
@@ -421,8 +413,9 @@ def _list(text: str, node: Node, event: str) -> Node:
 def _groups(hooks: Node | None) -> Iterator[tuple[int, int, Node]]:
     """Every group of hooks: which event's it is, which of that, and the group."""
     for at, node in enumerate(hooks.items if hooks else ()):
-        for which, group in enumerate(nodes(node)):
-            yield at, which, group
+        if isinstance(node.value, list):
+            for which, group in enumerate(node.items):
+                yield at, which, group
 
 
 def _of(group: object) -> list[Any]:
@@ -439,17 +432,13 @@ def _is_our_hook(hook: object) -> bool:
 
 
 def _all_ours(hooks: object) -> bool:
-    return (
-        isinstance(hooks, dict)
-        and bool(hooks)
-        and all(
-            isinstance(groups, list) and len(groups) == 1 and _has_ours(groups[0])
-            for groups in hooks.values()
-        )
-    )
+    if not isinstance(hooks, dict) or not hooks:
+        return False
+    lists = hooks.values()
+    return all(isinstance(of, list) and len(of) == 1 and _has_ours(of[0]) for of in lists)
 
 
-# --- Puts loki's hooks into agents' settings, takes them out again, and says which are there ----------
+# --- Files of settings --------------------------------------------------------------------------------
 
 LARGEST = 4 << 20
 """Bytes of settings that are read; chosen, not measured."""
@@ -482,13 +471,10 @@ class Plan:
 
     def diff(self) -> str:
         """What changes, as a unified diff; "" where nothing does."""
-        old, new = ((side or "").splitlines(keepends=True) for side in (self.before, self.after))
-        lines = difflib.unified_diff(
-            old,
-            new,
-            str(self.path) if self.before is not None else "/dev/null",
-            str(self.path) if self.after is not None else "/dev/null",
-        )
+        sides = self.before, self.after
+        old, new = ((side or "").splitlines(keepends=True) for side in sides)
+        was, becomes = ("/dev/null" if side is None else str(self.path) for side in sides)
+        lines = difflib.unified_diff(old, new, was, becomes)
         return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
     def carry_out(self) -> None:
@@ -529,12 +515,8 @@ def to_install(
         ConfigError: they cannot be read; with file and line.
     """
     path = _path(agent, scope, project, environment)
-    wanted = Entry(
-        command_line(agent.name, scope, environment),
-        agent.module().EVENTS,
-        agent.more,
-        agent.comments,
-    )
+    line = command_line(agent.name, scope, environment)
+    wanted = Entry(line, agent.events(), agent.more, agent.comments)
     before = _read(path)
     try:
         return Plan(agent, scope, path, before, installed(before, wanted))
@@ -548,10 +530,8 @@ def to_remove(
     """What uninstalling changes; arguments and errors as for `to_install`."""
     path = _path(agent, scope, project, environment)
     before = _read(path)
-    if before is None:
-        return Plan(agent, scope, path, None, None)
     try:
-        after = removed(before, comments=agent.comments)
+        after = None if before is None else removed(before, comments=agent.comments)
         return Plan(agent, scope, path, before, after)
     except ConfigError as error:
         raise _at(path, error) from error
@@ -638,15 +618,15 @@ def _standing(
         return HookStatus(agent, scope, path, problem=str(_at(path, error)))
     events = tuple(dict.fromkeys(event for event, _ in found))
     lines = tuple(dict.fromkeys(line for _, line in found))
-    missing = tuple(event for event, _ in agent.module().EVENTS if event not in events)
+    if not events:
+        return HookStatus(agent, scope, path)
+    missing = tuple(event for event, _ in agent.events() if event not in events)
     problem = off
     for line in lines:
         problem = problem or _problem(line, project, environment)
-    if events and missing and not problem:
+    if missing and not problem:
         problem = f"no hook for {', '.join(missing)}: install it again"
-    return HookStatus(
-        agent, scope, path, events, missing if events else (), lines, problem if events else ""
-    )
+    return HookStatus(agent, scope, path, events, missing, lines, problem)
 
 
 def _switched_off(said: object) -> str:

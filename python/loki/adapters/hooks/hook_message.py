@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 Kind: TypeAlias = Literal["start", "before", "started", "finished", "after", "ending"]
@@ -53,6 +53,13 @@ class HookMessage(NamedTuple):
     is_last: bool = False
 
 
+Events: TypeAlias = (
+    "Mapping[str, tuple[str | None, Callable[[Mapping[str, Any]], HookMessage | None]]]"
+)
+"""An agent's events by name: the tools that each is limited to, or None, and what reads it; that gives None
+where it is nothing for loki."""
+
+
 def text(data: Mapping[str, Any], name: str) -> str:
     """A field that is text; "" where it is anything else, or not there."""
     value = data.get(name)
@@ -82,6 +89,11 @@ def call(data: Mapping[str, Any]) -> dict[str, Any]:
         "arguments": table(data, "tool_input"),
         "id": text(data, "tool_use_id"),
     }
+
+
+def start(data: Mapping[str, Any]) -> HookMessage:
+    """A session that begins, as Codex and Gemini CLI tell it."""
+    return HookMessage("start", **common(data))
 
 
 def whole(value: object) -> str:

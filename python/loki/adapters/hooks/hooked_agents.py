@@ -8,6 +8,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from loki.adapters.hooks.hook_message import Answer, HookMessage, text
+
 TIMEOUT = 30
 """Seconds that an agent waits for a hook of loki's; loki gives up sooner. Chosen, not measured."""
 
@@ -47,6 +49,27 @@ class HookedAgent(NamedTuple):
         import importlib
 
         return importlib.import_module(f"loki.adapters.hooks.{self.room}")
+
+    def events(self) -> tuple[tuple[str, str | None], ...]:
+        """The events that loki listens to, each with the tools that it is limited to."""
+        return tuple((name, tools) for name, (tools, _) in self.module().EVENTS.items())
+
+    def received(self, data: Mapping[str, Any]) -> HookMessage | None:
+        """What one of its hooks was called with; None: nothing that loki listens to."""
+        known = self.module().EVENTS.get(text(data, "hook_event_name"))
+        heard: HookMessage | None = known[1](data) if known else None
+        return heard
+
+    def answer(self, how: str, to: HookMessage, said: str) -> Answer:
+        """What it is told, in its own form.
+
+        Args:
+            how: ``nudge``, ``refuse``, ``stop``, or ``stopped``: at a call that is made all the same.
+            to: what is answered.
+            said: the text.
+        """
+        told: Answer = getattr(self.module(), how)(to, said)
+        return told
 
     def path(self, scope: str, project: Path, environment: Mapping[str, str]) -> Path:
         """Its settings.

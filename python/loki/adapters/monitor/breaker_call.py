@@ -2,9 +2,6 @@
 
 What is an outage is retried, and the breaker counts it; every other exception passes untouched, and so
 does the client's own once the retries are spent.
-
-Who is to be asked next is the framework's to say, and it says so at once: a member is asked once, and not at
-all while its breaker is open. Only where none answers the whole is asked again, after a wait.
 """
 
 from __future__ import annotations
@@ -16,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
+from loki.action.loop.agent_call import is_outage
 from loki.agents.agent_report import Report, shows_outage
 from loki.agents.fallback_chain import CallUsage, ChainOptions, ChainRun, Circuit, Endpoint
 from loki.agents.fallback_driver import adrive, asleep, drive, spread
@@ -30,9 +28,6 @@ if TYPE_CHECKING:
     from loki.decision.breakers import SharedPermit
     from loki.workspace import Workspace
 
-
-# ------------------------------------------------------------------------------------------------------
-# One call of a model through a breaker, with waits between retries: for clients that others own.
 
 T = TypeVar("T")
 Judge: TypeAlias = Callable[[Exception], Exception]
@@ -87,12 +82,12 @@ class Way:
 
     Attributes:
         retries: after outages; None: as many as all have.
-        judged: tells an outage from what nobody asks again for.
+        judged: tells an outage from what nobody asks again for; None: as `judged` does.
         is_whole: what is called passes breakers of its own, as members of it do, but asks them once.
     """
 
     retries: int | None = None
-    judged: Callable[[Exception, str, ChainOptions], Exception] = judged
+    judged: Judge | None = None
     is_whole: bool = False
 
     def run(
@@ -190,7 +185,7 @@ def call(
     way, heard = Way(**how), Heard()
     if not name:
         return function()
-    ask = heard.asking(function, lambda error: way.judged(error, name, ways))
+    ask = heard.asking(function, way.judged or partial(judged, name=name, ways=ways))
     return cast(T, heard.answer(way.run(ways, name, task, ask, wait)))
 
 
@@ -206,7 +201,7 @@ async def acall(
     way, heard = Way(**how), Heard()
     if not name:
         return await function()
-    ask = heard.aasking(function, lambda error: way.judged(error, name, ways))
+    ask = heard.aasking(function, way.judged or partial(judged, name=name, ways=ways))
     return cast(T, await heard.aanswer(way.run(ways, name, task, ask, wait)))
 
 
@@ -255,7 +250,7 @@ def seen(error: Exception, heard: list[Exception]) -> Exception:
     return error if is_ours or not heard else heard[-1]
 
 
-# --- What the breaker of a tool is told: what the call reached was down, or is there ------------------
+# --- What the breaker of a tool is told ---------------------------------------------------------------
 
 
 def tell(breaker: Circuit, event: Passed | Failed, output: object) -> None:
@@ -284,14 +279,10 @@ def _is_outage(event: Passed | Failed, output: object) -> bool:
     match = event.failure.match if isinstance(event, Failed) else None
     if match is None or not match.is_infrastructure:
         return False
-    if not isinstance(output, Exception):
-        return True
-    from loki.action.loop.agent_call import is_outage  # loaded once a tool has raised
-
-    return is_outage(output)
+    return not isinstance(output, Exception) or is_outage(output)
 
 
-# --- The breaker of a service that a program asks by itself, and again: what it reports is counted ----
+# --- The breaker of a service that a program asks by itself, and again --------------------------------
 
 
 class ReportedCalls:
@@ -368,9 +359,10 @@ class ReportedCalls:
             permit.ignore()
 
 
-# ------------------------------------------------------------------------------------------------------
-# A framework's own fallback model: each of its members passes a breaker of its own, and the whole
-# waits.
+# --- A framework's own fallback model -----------------------------------------------------------------
+
+# Who is to be asked next is the framework's to say, and it says so at once: a member is asked once, and not
+# at all while its breaker is open. Only where none answers the whole is asked again, after a wait.
 
 _NAME = "the fallback model"
 """Of the whole, in messages."""
@@ -387,6 +379,8 @@ class FallbackCalls:
 
     def __init__(self, ways: ChainOptions, task: str = "", wait: float | None = None) -> None:
         self._ways, self._task, self._wait = ways, task, wait
+        # Members have counted what their calls took.
+        self._of_whole = replace(ways, meter=None), _NAME, task
         # What came of members since the whole was asked, and what they raised for that.
         self._said: list[tuple[Exception, Exception]] = []
 
@@ -430,9 +424,7 @@ class FallbackCalls:
             self._said.clear()
             return function()
 
-        # Members have counted what their calls took.
-        ways = replace(self._ways, meter=None)
-        return call(ways, _NAME, self._task, ask, self._wait, judged=self._judged, is_whole=True)
+        return call(*self._of_whole, ask, self._wait, judged=self._judged, is_whole=True)
 
     async def awhole(self, function: Callable[[], Awaitable[T]]) -> T:
         """The same without blocking the event loop."""
@@ -441,32 +433,28 @@ class FallbackCalls:
             self._said.clear()
             return await function()
 
-        ways = replace(self._ways, meter=None)
-        how = {"judged": self._judged, "is_whole": True}
-        return await acall(ways, _NAME, self._task, ask, self._wait, **how)
+        return await acall(*self._of_whole, ask, self._wait, judged=self._judged, is_whole=True)
 
     def _noted(self, error: Exception) -> Exception:
         """What a member is to raise: what its client did, where that was called at all."""
-        cause = error.__cause__
-        is_asked = isinstance(error, BreakerOpen) and isinstance(cause, Exception)
-        raised = cause if is_asked and isinstance(cause, Exception) else error
+        raised, cause = error, error.__cause__
+        if isinstance(error, BreakerOpen) and isinstance(cause, Exception):
+            raised = cause
         self._said.append((error, raised))
         return raised
 
-    def _judged(self, error: Exception, _name: str, ways: ChainOptions) -> Exception:
+    def _judged(self, error: Exception) -> Exception:
         """An outage, a refusal, or what nobody asks again for: by what came of all members."""
+        now = self._ways.clock.now()
         closed = [one for one, _ in self._said if isinstance(one, BreakerOpen)]
         others = [one for one, _ in self._said if not isinstance(one, BreakerOpen)]
-        down = [one for one in (outage(e, "", ways.clock.now()) for e in others) if one is not None]
-        if (
-            others
-            and self._said[-1] == (error, others[-1])
-            and not outage(error, "", ways.clock.now())
-        ):
+        down = [one for one in (outage(other, "", now) for other in others) if one is not None]
+        is_last = bool(others) and self._said[-1] == (error, others[-1])
+        if is_last and not outage(error, "", now):
             return NoOutage(error)  # nobody was asked after it: a bug, or its owner wants it so
         if not down:
             return min(closed, key=_wait) if closed else NoOutage(error)
-        waits = [one.retry_after for one in down] + [one.retry_after for one in closed]
+        waits = [*(one.retry_after for one in down), *(one.retry_after for one in closed)]
         known = [one for one in waits if one is not None]
         soonest = min(known) if all(one.retry_after is not None for one in down) else None
         return LLMError(str(down[0]), down[0].kind, retry_after=soonest)

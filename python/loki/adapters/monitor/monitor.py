@@ -6,6 +6,7 @@ The join behind adapters, hooks and the MCP server: it recognizes, keeps, and as
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
@@ -16,10 +17,10 @@ import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 from urllib.parse import quote
 
 from loki.adapters.monitor.breaker_call import FallbackCalls, acall, astream, call, tell
@@ -67,11 +68,11 @@ from loki.recognition.pattern import HIGH
 from loki.runtime import Runtime
 
 if TYPE_CHECKING:
-    from loki.agents.fallback_chain import ChainOptions, Circuits
+    from loki.agents.fallback_chain import ChainOptions
     from loki.workspace import Workspace
 
 
-# --- Folders of the place where an agent works, and what they are here: those of a container ----------
+# --- Folders of a container, and what they are here ---------------------------------------------------
 
 _BEFORE = r"(\x1b\[[0-?]*[ -/]*[@-~]|file://|(?<![\w.~@+%/\\-]))"
 """A colour, or the beginning of an address; else nothing that may belong to a path."""
@@ -137,9 +138,7 @@ def as_here(text: str, mapped: Mapping[str, str]) -> str:
     return re.sub(f"{_BEFORE}({names}){_AFTER}", lambda m: m[1] + mapped[m[2]].rstrip("/"), text)
 
 
-# ------------------------------------------------------------------------------------------------------
-# What came of a tool's call: whether it failed, with what, and whether it is about the project at
-# all.
+# --- What came of a tool's call: whether it failed, with what, and whether it is of the project -------
 
 _TAG = re.compile(r"</?[a-z_]+>")
 _SENTENCE = re.compile(r".{1,299}?(?:[.!?](?=\s|$)|$)")
@@ -231,10 +230,8 @@ def _went_well(
     if said.is_green:
         return True
     runs = call.effect is Effect.RUN or call.also_runs
-    changes = call.effect is Effect.WRITE and not call.also_runs
-    if exit_code is None and says_failed(
-        text, changes=changes, runs=runs, reads=call.effect is Effect.READ
-    ):
+    changes, reads = call.effect is Effect.WRITE and not runs, call.effect is Effect.READ
+    if exit_code is None and says_failed(text, changes=changes, runs=runs, reads=reads):
         return False
     return None if call.is_check else True
 
@@ -308,7 +305,7 @@ def _is_in(path: str, folder: str) -> bool:
     return os.path.commonpath((path, folder)) == os.path.normpath(folder)
 
 
-# --- Where the state of a monitored session is: in memory, or in a file that processes share ----------
+# --- Where the state of a session is: in memory, or in a file that processes share --------------------
 
 FOLDER = "state/sessions/"
 
@@ -325,16 +322,6 @@ T = TypeVar("T")
 Change = Callable[[MonitorState], tuple[MonitorState, T]]
 
 logger = logging.getLogger("loki")
-
-
-class Session(Protocol):
-    """The state of an agent's session."""
-
-    def change(self, change: Change[T]) -> T:
-        """Make one change; nobody's comes in between."""
-
-    def read(self) -> MonitorState:
-        """As it is now."""
 
 
 class LocalSession:
@@ -454,15 +441,11 @@ def dumped(state: MonitorState) -> Masked:
             left += len(json.dumps({name: data["looks"].pop(name)}))
     else:
         lines = []
-    rest = json.dumps(masked(data))
-    return Masked(f'{rest[:-1]}, "sightings": [\n{_joined(lines)}\n]}}\n')
+    rest, joined = json.dumps(masked(data)), ",\n".join(lines)
+    return Masked(f'{rest[:-1]}, "sightings": [\n{joined}\n]}}\n')
 
 
-def _joined(lines: list[str]) -> str:
-    return ",\n".join(lines)
-
-
-# --- Watches an agent's tool calls and model calls, and says something where they lead nowhere --------
+# --- The monitor --------------------------------------------------------------------------------------
 
 _Stepped: TypeAlias = tuple[MonitorState, MonitorState, Reaction]
 P = ParamSpec("P")
@@ -540,20 +523,16 @@ class Monitor:
         if self.workspace.is_configured:
             retries = self.workspace.config.loop.max_retries
             self.rules = MonitorRules.of(self.rules.signs, retries)
-        self._state: Session = LocalSession() if session is None else self._shared(session)
+        self._state = LocalSession() if session is None else self._shared(session)
         self._above = None if above is None else self._shared(above)
         self._branch_signs: Signs | None = None  # what it has read is read again at a change only
         self._lock = threading.Lock()
 
-    def _shared(self, session: str) -> Session:
+    def _shared(self, session: str) -> SharedSession:
         return SharedSession(self.workspace.store, session, self.rules)
 
-    @property
-    def _breakers(self) -> Circuits:  # loaded once something can be down
-        return self._ways.breakers
-
     @cached_property
-    def _ways(self) -> ChainOptions:
+    def _ways(self) -> ChainOptions:  # loaded once something can be down
         found = self.workspace.once(ways)
         if self._settings is None:
             return found
@@ -570,7 +549,7 @@ class Monitor:
         said = known_call(call)
         if not said.breaker:
             return NOTHING
-        now = self._breakers[said.breaker].snapshot()
+        now = self._ways.breakers[said.breaker].snapshot()
         last = now.last_error if self.signs is None else ""
         return refusal(said, now.retry_after, last) if now.state == "OPEN" else NOTHING
 
@@ -599,7 +578,7 @@ class Monitor:
             return NOTHING
         event = received_call(self.workspace, known_call(call), output, ok, exit_code, self.mapped)
         if event.call.breaker:
-            tell(self._breakers[event.call.breaker], event, output)
+            tell(self._ways.breakers[event.call.breaker], event, output)
         if isinstance(event, Failed):
             return self._failed(event, exit_code)
         if is_outside(event.call, self.workspace.root, self.mapped):
@@ -613,7 +592,8 @@ class Monitor:
             call: the call.
             task: what `finished` will be told when it has ended; "": nobody will tell.
         """
-        self._step(Started(said := known_call(call), said.tool, short(task, NAME)))
+        known = known_call(call)
+        self._step(Started(known, known.tool, short(task, NAME)))
 
     def finished(self, task: str, output: str, *, exit_code: int | None = None) -> Reaction:
         """What is to be said of a call that went on in the background and has ended, as `after` does.
@@ -628,9 +608,8 @@ class Monitor:
         self._step(Finished(task))
         if going is None or exit_code is None:
             return NOTHING
-        return self.after(
-            ToolCall(going.tool, {"command": going.command}), output, exit_code=exit_code
-        )
+        call = ToolCall(going.tool, {"command": going.command})
+        return self.after(call, output, exit_code=exit_code)
 
     def helped(self) -> None:
         """Take note that a person has spoken to an agent that was told to stop: it counts anew."""
@@ -660,7 +639,7 @@ class Monitor:
             self._change(self._above, event)
         return self._change(self._state, event)
 
-    def _change(self, session: Session, event: MonitorEvent) -> Reaction:
+    def _change(self, session: LocalSession | SharedSession, event: MonitorEvent) -> Reaction:
         def change(state: MonitorState) -> tuple[MonitorState, _Stepped]:
             after, reaction = step(state, event, self.rules)
             return after, (state, after, reaction)
@@ -694,9 +673,8 @@ class Monitor:
         missed = 0 if is_told else max(0, sighting.count - 2)
         with self._signs() as signs:
             for one in led[-1 - missed :]:
-                signs.observe(
-                    event.failure, one, self.task, command=event.call.command, only_new=first
-                )
+                command = event.call.command
+                signs.observe(event.failure, one, self.task, command=command, only_new=first)
 
     # --- what the model is told -------------------------------------------------------------------
 
@@ -777,18 +755,14 @@ class Monitor:
             Exception: whatever the function raised: at once where that is no outage, else once the
                 retries are spent.
         """
-
         return call(self._ways, name, self.task, lambda: function(*args, **kwargs), self.wait)
 
     async def acall(
         self, name: str, function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """`call` of a coroutine function, in the running event loop."""
-
-        def asked() -> Awaitable[T]:
-            return function(*args, **kwargs)
-
-        return await acall(self._ways, name, self.task, asked, self.wait)
+        ask = partial(function, *args, **kwargs)
+        return await acall(self._ways, name, self.task, ask, self.wait)
 
     def astream(
         self, name: str, function: Callable[[], AsyncIterator[T]], is_silent: Callable[[T], bool]
@@ -800,12 +774,10 @@ class Monitor:
             function: begins one stream.
             is_silent: whether an event says nothing yet, and another stream may begin after it.
         """
-
         return astream(self._ways, name, self.task, function, is_silent, self.wait)
 
     def fallback_calls(self) -> FallbackCalls:
         """One call of a model whose members are asked in turn by somebody else: each through its breaker."""
-
         return FallbackCalls(self._ways, self.task, self.wait)
 
 
@@ -814,6 +786,4 @@ HEAD = "These failures came back. What led to them led nowhere; this binds what 
 
 async def _off(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """What may touch the disk, off the event loop; a cancellation does not tear it apart."""
-    import asyncio
-
     return await asyncio.shield(asyncio.to_thread(work, *args, **kwargs))

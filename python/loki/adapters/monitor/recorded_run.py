@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from loki.adapters.monitor.monitor import Monitor, is_folder_there
 from loki.base import path_containment
@@ -28,8 +28,7 @@ from loki.decision.monitor.tool_call import ToolCall
 from loki.decision.monitor.tool_result import any_repr, tool_result
 from loki.memory.quote import one_line
 
-# ------------------------------------------------------------------------------------------------------
-# A run of an agent as it was recorded: what it called, what came of it, what it said at the end.
+# --- A run --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +61,11 @@ class Ends:
 Recorded: TypeAlias = "Made | Ends"
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(BaseModel, frozen=True):
     """A part of a run that a person has labelled: steps from the first to the last of it."""
 
-    first: int
-    last: int
+    first: int = Field(alias="from")
+    last: int = Field(alias="to")
     label: Literal["stuck", "progress", "other"]
 
 
@@ -101,7 +99,7 @@ class RecordedRun:
         return sum(isinstance(one, Made) for one in self.events)
 
 
-# --- The session files of Claude Code 2.1 (``~/.claude/projects/*/*.jsonl``) as recorded runs ---------
+# --- The session files of Claude Code 2.1 -------------------------------------------------------------
 
 _EXIT = re.compile(r"\A(?:Error: )?Exit code (\d{1,9})(?:\n|(?!\d))")
 _NO_PERSON = ("<task-notification>", "<local-command", "<command-name>", "<system-reminder>")
@@ -189,8 +187,7 @@ def _expected(where: str, found: object, expected: str) -> str:
 
 
 def _is_heard(said: Mapping[str, Any]) -> bool:
-    kind = said.get("type")
-    return isinstance(kind, str) and kind in {"user", "assistant"}
+    return said.get("type") in ("user", "assistant")
 
 
 def _events(lines: list[tuple[int, dict[str, Any]]]) -> Iterator[Recorded]:
@@ -201,9 +198,9 @@ def _events(lines: list[tuple[int, dict[str, Any]]]) -> Iterator[Recorded]:
         if said["type"] == "assistant":
             last = _assistant(content, number, calls, last)
             continue
-        results = [part for part in content if part.get("type") == "tool_result"]
+        results = [part for part in content if part["type"] == "tool_result"]
         for part in results:
-            place, call = calls.pop(str(part.get("tool_use_id")), (number, None))
+            place, call = calls.pop(part["tool_use_id"], (number, None))
             if call is not None and (made := _made(call, part, place)) is not None:
                 yield made
         if not results and last is not None and _is_a_persons(said, content):
@@ -221,29 +218,23 @@ def _assistant(
 ) -> Ends | None:
     """Note the calls of a message; what its last words are so far, None while it calls something."""
     for part in content:
-        if part.get("type") == "tool_use":
+        if part["type"] == "tool_use":
             last = None
-            given = part.get("input")
-            arguments = given if isinstance(given, dict) else {}
-            call = ToolCall(str(part.get("name")), arguments, id=str(part.get("id")))
-            calls[call.id] = number, call
-        elif part.get("type") == "text" and str(part.get("text", "")).strip():
-            last = Ends(str(part["text"]), number)
+            calls[part["id"]] = number, ToolCall(part["name"], part["input"], id=part["id"])
+        elif part["type"] == "text" and part["text"].strip():
+            last = Ends(part["text"], number)
     return last
 
 
 def _content(said: Mapping[str, Any]) -> list[dict[str, Any]]:
-    message = said.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return [one for one in content if isinstance(one, dict)] if isinstance(content, list) else []
+    content = said["message"]["content"]
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
 def _is_a_persons(said: Mapping[str, Any], content: list[dict[str, Any]]) -> bool:
     if said.get("isMeta") or said.get("isCompactSummary"):
         return False
-    text = next((str(one.get("text", "")) for one in content if one.get("type") == "text"), "")
+    text = next((one["text"] for one in content if one["type"] == "text"), "")
     return not text.lstrip().startswith(_NO_PERSON)
 
 
@@ -252,24 +243,21 @@ def _made(call: ToolCall, part: Mapping[str, Any], place: int) -> Made | None:
     text = tool_result(part.get("content") or "").text
     if text.startswith(_NOT_RUN) or call.arguments.get("run_in_background"):
         return None
-    failed = bool(part.get("is_error"))
-    code = _EXIT.match(text) if failed else None
-    if code is not None:
-        return Made(call, text[code.end() :], False, int(code[1]), place)
-    return Made(call, text, not failed, None, place)
+    if not part.get("is_error"):
+        return Made(call, text, True, None, place)
+    code = _EXIT.match(text)
+    if code is None:
+        return Made(call, text, False, None, place)
+    return Made(call, text[code.end() :], False, int(code[1]), place)
 
 
-# --- Files of recorded runs of agents -----------------------------------------------------------------
+# --- Files of runs ------------------------------------------------------------------------------------
 
 LONGEST_LINE = 64 * 1024 * 1024
 """Bytes of a line that are read; a longer one is left out. Chosen, not measured."""
 
 
-class _Form(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-
-class StepForm(_Form):
+class StepForm(BaseModel):
     """One call of a run, as a file has it."""
 
     tool: str = ""
@@ -280,15 +268,7 @@ class StepForm(_Form):
     is_error: bool | None = None
 
 
-class WindowForm(_Form):
-    """A labelled part of a run."""
-
-    first: int = Field(alias="from")
-    last: int = Field(alias="to")
-    label: Literal["stuck", "progress", "other"]
-
-
-class RunForm(_Form):
+class RunForm(BaseModel):
     """One run, as a line of a file has it."""
 
     id: str = ""
@@ -296,7 +276,7 @@ class RunForm(_Form):
     resolved: bool | None = None
     steps: list[StepForm]
     final: str | None = None
-    windows: list[WindowForm] = Field(default_factory=list)
+    windows: tuple[Window, ...] = ()
 
 
 @dataclass(slots=True)
@@ -334,11 +314,8 @@ def _files(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise UsageError(f"{path}: found nothing, expected a file of runs or a folder with some")
-    found = [
-        path / name
-        for name in path_containment.files(path)
-        if name.endswith((".jsonl", ".jsonl.gz"))
-    ]
+    names = path_containment.files(path)
+    found = [path / name for name in names if name.endswith((".jsonl", ".jsonl.gz"))]
     if not found:
         raise UsageError(f"{path}: found no .jsonl file, expected sessions or runs")
     return sorted(found)
@@ -396,11 +373,9 @@ def _run(form: RunForm, file: Path, number: int) -> RecordedRun:
         events.append(Made(ToolCall(one.tool, arguments), told.text, ok, code, place))
     if form.final:
         events.append(Ends(form.final, len(form.steps)))
-    windows = tuple(Window(one.first, one.last, one.label) for one in form.windows)
     name = form.id or f"{file.name}:{number}"
-    return RecordedRun(
-        name, str(file), "step", tuple(events), "", form.agent, form.resolved, windows
-    )
+    who = form.agent, form.resolved, form.windows
+    return RecordedRun(name, str(file), "step", tuple(events), "", *who)
 
 
 def as_steps(run: RecordedRun) -> dict[str, Any]:
@@ -408,16 +383,12 @@ def as_steps(run: RecordedRun) -> dict[str, Any]:
     calls = [one for one in run.events if isinstance(one, Made)]
     ends = [one for one in run.events if isinstance(one, Ends)]
     return {
-        "id": run.id,
-        "agent": run.agent,
-        "resolved": run.resolved,
+        **{name: getattr(run, name) for name in ("id", "agent", "resolved")},
         "steps": [
             {
                 "tool": one.call.name,
                 "args": dict(one.call.arguments),
-                "result": one.result,
-                "exit_code": one.exit_code,
-                "ok": one.ok,
+                **{name: getattr(one, name) for name in ("result", "exit_code", "ok")},
             }
             for one in calls
         ],
@@ -425,7 +396,7 @@ def as_steps(run: RecordedRun) -> dict[str, Any]:
     }
 
 
-# --- What a monitor would have said to runs that are over; see ``docs/monitor.md`` --------------------
+# --- What a monitor would have said to a run; see ``docs/monitor.md`` ---------------------------------
 
 ABOUT = 4_000
 """Characters of a call or a message that are looked at for a line on it. Chosen, not measured."""

@@ -46,6 +46,7 @@ from hashlib import sha256
 from typing import Any
 
 from loki.decision.monitor import check_evidence
+from loki.decision.monitor.completion_check import objection
 from loki.decision.monitor.monitor_state import (
     NOTHING,
     Ended,
@@ -244,8 +245,6 @@ def _helped(state: MonitorState, _event: FailuresReset, _rules: MonitorRules) ->
 
 
 def _ended(state: MonitorState, event: Ended, _rules: MonitorRules) -> Step:
-    from loki.decision.monitor.completion_check import objection  # hooks load it at ends alone
-
     state, text = objection(state, event.message, event.turn, event.running)
     return state, Reaction("refuse", text, "claim", None, 1) if text else NOTHING
 

@@ -76,7 +76,7 @@ def test_a_member_that_fails_is_left_at_once(monitor: loki.Monitor, clock: Manua
     began = clock.monotonic()
     assert asked(monitor, a=a, b=b) == "Hi"
     assert (a.calls, b.calls, clock.monotonic() - began) == (1, 1, 0)
-    counts = [monitor._breakers[name].snapshot().counts for name in (A, B)]
+    counts = [monitor._ways.breakers[name].snapshot().counts for name in (A, B)]
     assert [(one.failures, one.successes) for one in counts] == [(1, 0), (0, 1)]
 
 
