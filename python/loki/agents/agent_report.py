@@ -433,20 +433,14 @@ def error_of(
     said = clip_line(" ".join(mask_secrets(report.error).split()), LONGEST)
     wait = wait_asked(f"{output}\n{report.error}", now)
     tokens = report.usage.total if report.usage is not None else None
+    took: dict[str, Any] = {"output": output, "tokens": tokens, "cost": report.cost}
     if report.kind in preset.own_limits:
         message = f"{name} came to a limit that its own options set ({report.kind}): {said}"
-        return AgentError(message, retryable=False, output=output, tokens=tokens, cost=report.cost)
+        return AgentError(message, retryable=False, **took)
     kind = kind_of(preset, report, exit_code)
     if kind is None:
         retryable = is_outage(report.error, exit_code or 1, shlex.join(command))
-        return AgentError(
-            f"{name}: {said}",
-            retryable=retryable,
-            output=output,
-            retry_after=wait,
-            tokens=tokens,
-            cost=report.cost,
-        )
+        return AgentError(f"{name}: {said}", retryable=retryable, retry_after=wait, **took)
     hint = f": {HINTS[kind]}" if kind in HINTS else ""
     return LLMError(
         f"{name}: {said} ({kind.replace('_', ' ')}){hint}",

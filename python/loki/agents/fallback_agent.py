@@ -74,7 +74,10 @@ class FallbackAgent:
         self.breaker = breakers[0]
         self.reference = reference
         self.ways = ways or ChainOptions(LocalBreakers(SystemClock(), **(breaker or {})))
-        self._members = [_member(agent) for agent in agents]
+        self._members: list[Endpoint[Any]] = [
+            Endpoint(callable_of(agent), _took, name_of(agent), "", _breaker(agent), "agent")
+            for agent in agents
+        ]
         self._last: AnyAgent | None = None
         can_reflect = any(callable(getattr(agent, "reflect", None)) for agent in agents)
         self.reflect = self._reflect if can_reflect else None
@@ -164,10 +167,6 @@ def _took_to_say(said: Said) -> CallUsage:
 
 def _breaker(agent: object) -> str | None:
     return None if is_resilient(agent) else breaker_of(agent)  # type: ignore[arg-type]
-
-
-def _member(agent: AnyAgent) -> Endpoint[Any]:
-    return Endpoint(callable_of(agent), _took, name_of(agent), "", _breaker(agent), "agent")
 
 
 def _took(answer: Any) -> CallUsage:

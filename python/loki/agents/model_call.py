@@ -32,10 +32,8 @@ from importlib import import_module
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict
-
 from loki.action.agent_protocol import Answer, Ending, Request
-from loki.action.gates.yaml_model import read_beside
+from loki.action.gates.yaml_model import Strict, read_beside
 from loki.action.loop.agent_call import LOST, exception_causes, http_status_of, run_coroutine
 from loki.base.error import OUTAGES, ErrorKind, LLMError, UsageError
 from loki.base.secret import holds_secret, mask_secrets
@@ -51,16 +49,14 @@ LONGEST = 500
 OK, SERVER_ERROR = 400, 500  # HTTP statuses below the first are no errors
 
 
-class _Rule(BaseModel, extra="forbid", frozen=True):
+class _Rule(Strict):
     kind: ErrorKind
     names: frozenset[str] = frozenset()
     says: tuple[str, ...] = ()
     source: str
 
 
-class _Knowledge(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class _Knowledge(Strict):
     rules: tuple[_Rule, ...]
     statuses: Mapping[int, ErrorKind]
 
@@ -155,14 +151,8 @@ def status_error(
     hint = f"; it asks to wait {wait:g} s" if wait else hint
     said = said.rstrip(".") if hint else said
     request_id = headers.get("request-id") or headers.get("x-request-id") or ""
-    return service.error(
-        f"{head}: {said}{hint}",
-        kind,
-        status=status,
-        retry_after=wait,
-        request_id=request_id,
-        output=output,
-    )
+    more = {"retry_after": wait, "request_id": request_id, "output": output}
+    return service.error(f"{head}: {said}{hint}", kind, status=status, **more)
 
 
 def client_error(
@@ -593,7 +583,7 @@ class Draft:
             self._add(self.arguments, piece)
         return ""
 
-    def refuse(self, piece: str | None = None) -> str:
+    def refuse(self, piece: str | None) -> str:
         """The model refuses."""
         self.ending = "refused"
         self._add(self.refusal, piece)
@@ -631,11 +621,8 @@ class Draft:
         if not text.strip() and not arguments and self.ending != "refused":
             is_cut = self.ending == "length"
             what = "all tokens of the answer went into thinking: allow more (max_tokens)"
-            raise service.error(
-                what if is_cut else "the answer is empty",
-                "malformed",
-                retryable=not is_cut,
-            )
+            message = what if is_cut else "the answer is empty"
+            raise service.error(message, "malformed", retryable=not is_cut)
         ending = "tool" if arguments is not None and self.ending == "end" else self.ending
         model = self.model or service.model
         return Answer(text, arguments, ending, self.usage, model, self.request_id, self.cost)
@@ -767,7 +754,7 @@ async def _in_time(work: Awaitable[None], service: Service, request: Request, dr
 
 
 def key_of(
-    model: str, variable: str, given: str | None, base_url: str | None, found: str | None = None
+    model: str, variable: str, given: str | None, base_url: str | None, found: str | None
 ) -> str | None:
     """The key that a client is to be given; None: it finds one by itself.
 

@@ -204,13 +204,7 @@ def _complete(draft: Draft, response: Any) -> None:
         draft.ending = INCOMPLETE.get(response.incomplete_details.reason, "length")
     usage = response.usage
     if usage is not None:
-        details = usage.input_tokens_details
-        draft.count(
-            input=usage.input_tokens,
-            output=usage.output_tokens,
-            cache_read=getattr(details, "cached_tokens", None),
-            cache_write=getattr(details, "cache_write_tokens", None),
-        )
+        _count(draft, usage.input_tokens, usage.output_tokens, usage.input_tokens_details)
 
 
 def chat_messages(request: Request) -> list[dict[str, str]]:
@@ -232,7 +226,10 @@ def read_chunk(draft: Draft, chunk: Any) -> str:
     """Take over what a chunk of Chat Completions says; the piece of text in it."""
     draft.named(chunk.model)
     if usage := getattr(chunk, "usage", None):
-        _count(draft, usage)
+        details = getattr(usage, "prompt_tokens_details", None)
+        _count(draft, usage.prompt_tokens, usage.completion_tokens, details)
+        cost = dollars_said(getattr(usage, "cost", None))  # OpenRouter's
+        draft.cost = draft.cost if cost is None else cost
     piece = ""
     for choice in (chunk.choices or ())[:1]:
         delta = choice.delta
@@ -249,16 +246,10 @@ def read_chunk(draft: Draft, chunk: Any) -> str:
     return piece
 
 
-def _count(draft: Draft, usage: Any) -> None:
-    details = getattr(usage, "prompt_tokens_details", None)
-    draft.count(
-        input=usage.prompt_tokens,
-        output=usage.completion_tokens,
-        cache_read=getattr(details, "cached_tokens", None),
-        cache_write=getattr(details, "cache_write_tokens", None),
-    )
-    cost = dollars_said(getattr(usage, "cost", None))  # OpenRouter's
-    draft.cost = draft.cost if cost is None else cost
+def _count(draft: Draft, read: Any, said: Any, details: Any) -> None:
+    cached = getattr(details, "cached_tokens", None)
+    written = getattr(details, "cache_write_tokens", None)
+    draft.count(input=read, output=said, cache_read=cached, cache_write=written)
 
 
 def is_strict(schema: Any) -> bool:

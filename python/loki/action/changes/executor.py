@@ -70,7 +70,7 @@ class Executor:
 
     def changed_files(self) -> tuple[str, ...]:
         """Paths that the task has changed so far."""
-        return self._journaled(Journal.changed)
+        return tuple(sorted(self.changes()))
 
     def changes(self) -> dict[str, str]:
         """The same paths, each with how: created, modified or deleted."""

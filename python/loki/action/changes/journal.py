@@ -543,7 +543,11 @@ class Journal:
         with work._open:
             after = Tree.scan(self._place.root, previous=work.tree)
             steps, made = self._steps_since(work.record, work.tree, after)
-            modes = {f: m for f, m in work.record.folders.items() if _is_above(f, steps)}
+            modes = {
+                folder: mode
+                for folder, mode in work.record.folders.items()
+                if any(step.path.startswith(f"{folder}/") for step in steps)
+            }
             self._observe("end")
             self._storage.save(
                 replace(work.record, stage="applied", steps=steps, made=made, folders=modes)
@@ -664,16 +668,8 @@ class Journal:
                 self._storage.finish()
         return UndoResult(tuple(s.path for s in steps), tuple(conflicts), tuple(damaged))
 
-    def changed(self) -> tuple[str, ...]:
-        """Paths that the task has left different from what they were, sorted.
-
-        Raises:
-            StoreError: the journal cannot be read.
-        """
-        return tuple(sorted(self.changes()))
-
     def changes(self) -> dict[str, str]:
-        """The same paths, each with how: created, modified or deleted.
+        """Paths that the task has left different, each with how: created, modified or deleted.
 
         Raises:
             StoreError: the journal cannot be read.
@@ -731,10 +727,6 @@ def _made(record: Record, steps: tuple[Step, ...]) -> tuple[str, ...]:
     """The folders that were not there when a command began, and are now."""
     folders = {f for step in steps if step.after for f in ancestors(step.path)}
     return tuple(sorted(folders - record.folders.keys()))
-
-
-def _is_above(folder: str, steps: tuple[Step, ...]) -> bool:
-    return any(step.path.startswith(f"{folder}/") for step in steps)
 
 
 def undo_journal(folder: Path, task: str) -> Journal:

@@ -279,7 +279,3 @@ class ContinuingExecutor(Executor):
         if self.is_copy:
             found = {**undo_journal(self.folder, self.task).changes(), **found}
         return found
-
-    def changed_files(self) -> tuple[str, ...]:
-        """The paths of it."""
-        return tuple(sorted(self.changes()))

@@ -72,13 +72,10 @@ class SafeFolder:
         """Args: root: the folder."""
         self.root = os.path.realpath(root)
 
-    def _parent(self, path: str) -> contextlib.AbstractContextManager[tuple[int, str]]:
-        return parent(self.root, path)
-
     def read(self, path: str) -> tuple[PathState, bytes] | None:
         """State and bytes of a file or link; None where there is nothing."""
         try:
-            with self._parent(path) as (folder, name):
+            with parent(self.root, path) as (folder, name):
                 status = os.stat(name, dir_fd=folder, follow_symlinks=False)
                 if stat.S_ISLNK(status.st_mode):
                     data = os.fsencode(os.readlink(name, dir_fd=folder))
@@ -98,7 +95,7 @@ class SafeFolder:
     def touched(self, path: str) -> float:
         """When a file's content was last written, as seconds since 1970; 0 where there is none."""
         try:
-            with self._parent(path) as (folder, name):
+            with parent(self.root, path) as (folder, name):
                 return os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime
         except OSError:
             return 0.0
@@ -106,7 +103,7 @@ class SafeFolder:
     def folder_mode(self, path: str) -> int | None:
         """Permission bits of a folder; None where there is none."""
         try:
-            with self._parent(f"{path}/x") as (folder, _):
+            with parent(self.root, f"{path}/x") as (folder, _):
                 return stat.S_IMODE(os.fstat(folder).st_mode)
         except OSError:
             return None
@@ -120,7 +117,7 @@ class SafeFolder:
 
     def make_folder(self, path: str, mode: int | None) -> None:
         """Create a folder unless it exists; ``mode`` None: as the umask says."""
-        with self._parent(path) as (above, name), contextlib.suppress(FileExistsError):
+        with parent(self.root, path) as (above, name), contextlib.suppress(FileExistsError):
             os.mkdir(name, 0o777, dir_fd=above)
             if mode is not None:
                 os.chmod(name, mode, dir_fd=above)
@@ -128,13 +125,13 @@ class SafeFolder:
 
     def remove_folder(self, path: str) -> None:
         """Remove a folder if it is there and empty."""
-        with contextlib.suppress(OSError), self._parent(path) as (above, name):
+        with contextlib.suppress(OSError), parent(self.root, path) as (above, name):
             os.rmdir(name, dir_fd=above)
             os.fsync(above)
 
     def stage(self, temporary: str, data: bytes, state: PathState) -> None:
         """Write a file, or create a link, under a temporary path."""
-        with self._parent(temporary) as (folder, name):
+        with parent(self.root, temporary) as (folder, name):
             if state.is_symlink:
                 os.symlink(os.fsdecode(data), name, dir_fd=folder)
             else:
@@ -142,7 +139,10 @@ class SafeFolder:
 
     def replace(self, temporary: str, path: str) -> None:
         """Move a staged file to its place, over what is there, in one step."""
-        with self._parent(temporary) as (source, name), self._parent(path) as (folder, target):
+        with (
+            parent(self.root, temporary) as (source, name),
+            parent(self.root, path) as (folder, target),
+        ):
             with contextlib.suppress(OSError):  # root keeps other people's files theirs
                 old = os.stat(target, dir_fd=folder, follow_symlinks=False)
                 _make_newer(name, source, old)
@@ -153,13 +153,13 @@ class SafeFolder:
 
     def remove(self, path: str) -> None:
         """Remove a file or link that is there."""
-        with self._parent(path) as (folder, name):
+        with parent(self.root, path) as (folder, name):
             os.unlink(name, dir_fd=folder)
             os.fsync(folder)
 
     def remove_quietly(self, path: str) -> None:
         """Remove a file or link if it is there and can be removed."""
-        with contextlib.suppress(OSError), self._parent(path) as (folder, name):
+        with contextlib.suppress(OSError), parent(self.root, path) as (folder, name):
             remove_quietly(name, folder=folder)
 
 

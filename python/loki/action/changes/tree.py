@@ -282,17 +282,13 @@ class Tree:
     def difference(self, later: Tree) -> Difference:
         """What is different in a later tree of the same project, or of a copy of it."""
         mine, theirs = self.entries, later.entries
+        changed = [  # of what has not been touched, both hold the same object
+            path
+            for path, entry in mine.items()
+            if (other := theirs.get(path)) is not None and other is not entry and other != entry
+        ]
         return Difference(
-            # Of what has not been touched, both hold the same object.
-            tuple(
-                sorted(
-                    path
-                    for path, entry in mine.items()
-                    if (other := theirs.get(path)) is not None
-                    and other is not entry
-                    and other != entry
-                )
-            ),
+            tuple(sorted(changed)),
             tuple(sorted(theirs.keys() - mine.keys())),
             tuple(sorted(mine.keys() - theirs.keys())),
         )
@@ -422,7 +418,9 @@ class _Scanner:
         try:
             status = os.stat(path, dir_fd=self.handle, follow_symlinks=False)
             if stat.S_ISREG(status.st_mode):
-                self._take_file(path)
+                content, seen = hash_file(os.path.join(self.root, path))
+                self.entries[path] = Entry(content, seen[3], bool(seen[4] & stat.S_IXUSR))
+                self.stats[path] = seen
             elif stat.S_ISLNK(status.st_mode):
                 target = os.fsencode(os.readlink(path, dir_fd=self.handle))
                 self.entries[path] = Entry(content_hash(target), len(target), is_symlink=True)
@@ -430,11 +428,6 @@ class _Scanner:
             return
         except OSError as error:
             self.unreadable[path] = error.strerror or str(error)
-
-    def _take_file(self, path: str) -> None:
-        content, seen = hash_file(os.path.join(self.root, path))
-        self.entries[path] = Entry(content, seen[3], bool(seen[4] & stat.S_IXUSR))
-        self.stats[path] = seen
 
     def _is_folder(self, folder: str) -> bool:
         # Git calls a file deleted when a folder above it became a link; lstat would look behind it.

@@ -491,7 +491,6 @@ class CommandGuard:
         command: Sequence[str],
         tree: str | os.PathLike[str],
         purpose: Purpose = "check",
-        environment: Mapping[str, str] | None = None,
     ) -> Iterator[Sandbox | None]:
         """Run a command inside ``with``: what it does to the rules is undone afterwards.
 
@@ -499,7 +498,6 @@ class CommandGuard:
             command: its words.
             tree: the folder that it works in.
             purpose: what it is run for.
-            environment: variables that say where its tools keep what; None: this process's.
 
         Returns:
             The box that it is to run in; None: it runs in none.
@@ -507,7 +505,7 @@ class CommandGuard:
         Raises:
             UsageError: a box is required, and there is none.
         """
-        box = self.box(command, tree, purpose, environment)
+        box = self.box(command, tree, purpose)
         before = self.rules.look()
         try:
             yield box
@@ -519,7 +517,6 @@ class CommandGuard:
         command: Sequence[str],
         tree: str | os.PathLike[str],
         purpose: Purpose = "check",
-        environment: Mapping[str, str] | None = None,
     ) -> Sandbox | None:
         """The box for a command; `over` says more."""
         if purpose == "agent" and has_own(command):
@@ -528,12 +525,11 @@ class CommandGuard:
         kind = self.sandbox_wall(network=network)
         if kind is None:
             return None
-        known = os.environ if environment is None else environment
         root = os.path.realpath(tree)
         is_copy = self.is_copy or root != str(self.rules.project)
         borrowed = self.borrowed if is_copy and purpose != "agent" else ()
         trees = (root,) if is_copy else self._project
-        write = writable(trees, borrowed, command, purpose, known)
+        write = writable(trees, borrowed, command, purpose, os.environ)
         deny = self.rules.paths() if kind == "bwrap" else ()
         secret = self._paths(self.sandbox.secret)
         return Sandbox(kind, (*write, *self._declared), tuple(deny), secret, network)

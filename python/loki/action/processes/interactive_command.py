@@ -85,7 +85,7 @@ class InteractiveResult:
     unread: bool = False
 
 
-def run_interactively(command: Sequence[str], limit: int = MAX_OUTPUT) -> InteractiveResult:
+def run_interactively(command: Sequence[str]) -> InteractiveResult:
     """Run a command with this process's streams, pass all through, and keep what it printed.
 
     Where stdout or stderr is a terminal the command sees a terminal, too, so that it prints colors
@@ -93,7 +93,6 @@ def run_interactively(command: Sequence[str], limit: int = MAX_OUTPUT) -> Intera
 
     Args:
         command: program and arguments; leading ``NAME=value`` words go to its environment.
-        limit: bytes of output to keep: the first and the last half.
 
     Raises:
         NotStarted: there is no such program, or it cannot be started.
@@ -106,7 +105,7 @@ def run_interactively(command: Sequence[str], limit: int = MAX_OUTPUT) -> Intera
     if program is None:
         is_there = "/" in words[0] and os.path.lexists(words[0])
         raise NotStarted(_why_not(words[0]), _NOT_STARTED if is_there else _NOT_FOUND)
-    with _Job(program, words, {**os.environ, **extra}, limit) as job:
+    with _Job(program, words, {**os.environ, **extra}) as job:
         job.start()
         return job.attend()
 
@@ -130,11 +129,8 @@ class _Stream:
             try:
                 self.reader, self.theirs = os.openpty()
                 self._be_like(targets[0])
-            except (
-                OSError,
-                termios.error,
-            ):  # no pseudo-terminal to be had: the command does without
-                self.is_terminal = False
+            except (OSError, termios.error):
+                self.is_terminal = False  # none to be had: the command does without
         if not self.is_terminal:
             self.reader, self.theirs = os.pipe()
 
@@ -193,11 +189,9 @@ def _streams() -> list[_Stream]:
 class _Job:
     """One command from start to end; the only state is in here."""
 
-    def __init__(
-        self, program: str, words: Sequence[str], environment: dict[str, str], limit: int
-    ) -> None:
+    def __init__(self, program: str, words: Sequence[str], environment: dict[str, str]) -> None:
         self.program, self.words, self.environment = program, words, environment
-        self.kept = HeadTailBuffer(limit)
+        self.kept = HeadTailBuffer(MAX_OUTPUT)
         self.waiting: list[bytes] = []
         self.waiting_size = 0
         self.streams = _streams()

@@ -20,11 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = (
-    444,
-    445,
-    446,
-)  # the same on all architectures but alpha
+# System calls: the same on all architectures but alpha.
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION = 1  # flag of landlock_create_ruleset: only say which version there is
 _PATH_BENEATH = 1
 _NO_NEW_PRIVILEGES = 38  # prctl(2)

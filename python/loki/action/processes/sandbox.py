@@ -41,9 +41,7 @@ _MADE = frozenset(f"/dev/{name}" for name in
                   ["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm"])  # fmt: skip
 """Devices that ``bwrap --dev`` makes itself, terminals that fit together among them."""
 
-_PROBE = (
-    30.0  # seconds that the look at whether bwrap works may take; chosen, as its answer is kept
-)
+_PROBE = 30.0  # seconds that bwrap may take to show that it works; chosen, as its answer is kept
 _WORDS = re.compile(r"[^\s/;|&()'\"=]+")
 
 
@@ -264,11 +262,10 @@ def _bwrap_works(program: str | None) -> bool:
         return False
     words = (program, "--ro-bind", "/", "/", "--dev", "/dev", "--", "true")
     try:
-        return (
-            subprocess.run(words, capture_output=True, timeout=_PROBE, check=False).returncode == 0
-        )
+        done = subprocess.run(words, capture_output=True, timeout=_PROBE, check=False)
     except (OSError, subprocess.SubprocessError):
         return False
+    return done.returncode == 0
 
 
 def _readable(secret: Sequence[str]) -> Iterator[str]:

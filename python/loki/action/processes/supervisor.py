@@ -67,9 +67,8 @@ def _restriction(box: int) -> Callable[[], None]:
     """What puts a process into its box; all of it is ready before there is one."""
     import marshal
 
-    sys.path.append(
-        os.path.dirname(os.path.abspath(__file__))
-    )  # behind: nothing here hides a module
+    # Behind the others: nothing here hides a module.
+    sys.path.append(os.path.dirname(os.path.abspath(__file__)))
     import landlock  # type: ignore[import-not-found]
 
     sys.path.pop()

@@ -123,7 +123,7 @@ def test_each_task_ends_exactly_once(tmp_path: Path) -> None:
     assert sorted(path.name for path in project.glob("*.txt")) == [f"{name}.txt" for name in names]
     assert not list(project.glob(".loki-*"))
     workspace = loki.Workspace(project)
-    assert all(workspace.journal(name).changed() == (f"{name}.txt",) for name in names)
+    assert all(list(workspace.journal(name).changes()) == [f"{name}.txt"] for name in names)
     assert list(queue_of(workspace).lists().complaints()) == []
 
 

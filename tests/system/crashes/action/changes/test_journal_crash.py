@@ -58,7 +58,7 @@ def test_an_error_at_any_step_rolls_back(tmp_path: Path, code: int) -> None:
         with pytest.raises((ApplyError, OSError), match=os.strerror(code)):
             task.apply(CHANGE)
         assert picture(project) == before, step
-        assert task.changed() == ()
+        assert task.changes() == {}
         assert journal(project).recover().restored == ()
         assert journal(project).apply(CHANGE).paths
 
