@@ -14,8 +14,8 @@ from loki.agents.model_call import (
     Draft,
     OfficialLLM,
     Options,
-    key_of,
     plain_messages,
+    without_none,
 )
 from loki.base.error import UsageError
 from loki.base.time import Clock, Duration
@@ -93,10 +93,7 @@ class AnthropicLLM(OfficialLLM):
         except Exception as error:  # what the client finds in its own files may be wrong
             raise UsageError(f"Anthropic's client cannot be set up: {error}") from error
         has_one = found.api_key or found.auth_token or found.credentials
-        where = str(found.base_url)
-        known = "found" if has_one else None
-        self._api_key = key_of(f"anthropic:{model}", VARIABLE, api_key, where, known)
-        self._place(where, breaker)
+        self._place(str(found.base_url), breaker, api_key, "found" if has_one else None)
 
     async def _begin(self, client: Any, request: Request, timeout: Any) -> Any:
         return await client.messages.create(**self._body(request), timeout=timeout)
@@ -107,27 +104,21 @@ class AnthropicLLM(OfficialLLM):
             "max_tokens": request.max_tokens,
             "messages": plain_messages(request),
             "stream": True,
+            # The client knows the temperature no longer, services do.
+            "extra_body": without_none({"temperature": self._options.temperature}) or None,
+            "output_config": without_none({"effort": self._options.effort}) or None,
         }
-        if self._options.temperature is not None:  # the client knows it no longer, services do
-            body["extra_body"] = {"temperature": self._options.temperature}
-        if self._options.effort is not None:
-            body["output_config"] = {"effort": self._options.effort}
         if request.system:
             # What comes before the mark is cached: tools, then the system text.
             mark = {"type": "ephemeral"}
             body["system"] = [{"type": "text", "text": request.system, "cache_control": mark}]
         if request.tool is not None:
-            tool = request.tool
-            body["tools"] = [
-                {
-                    "name": tool.name,
-                    "description": tool.description,
-                    "input_schema": dict(tool.schema),
-                }
-            ]
-            choice = {"type": "tool", "name": tool.name} if self._can_force else {"type": "auto"}
+            name, schema = request.tool.name, dict(request.tool.schema)
+            tool = {"name": name, "description": request.tool.description, "input_schema": schema}
+            body["tools"] = [tool]
+            choice = {"type": "tool", "name": name} if self._can_force else {"type": "auto"}
             body["tool_choice"] = {**choice, "disable_parallel_tool_use": True}
-        return body
+        return without_none(body)
 
     def _read(self, draft: Draft, event: Any) -> str:
         """Take over what an event says; the piece of text in it."""
@@ -153,15 +144,14 @@ class AnthropicLLM(OfficialLLM):
 
 def _count(draft: Draft, usage: Any) -> None:
     """Anthropic counts tokens of the cache apart; those of a later event replace the earlier ones."""
-    before = draft.usage  # compatible services leave counts out
-    read = _or(getattr(usage, "cache_read_input_tokens", None), before.cache_read)
-    write = _or(getattr(usage, "cache_creation_input_tokens", None), before.cache_write)
-    plain = _or(
-        getattr(usage, "input_tokens", None), before.input - before.cache_read - before.cache_write
-    )
-    output = _or(getattr(usage, "output_tokens", None), before.output)
+    before = draft.usage
+
+    def count(name: str, otherwise: int) -> int:
+        found = getattr(usage, name, None)  # compatible services leave counts out
+        return otherwise if found is None else found
+
+    read = count("cache_read_input_tokens", before.cache_read)
+    write = count("cache_creation_input_tokens", before.cache_write)
+    plain = count("input_tokens", before.input - before.cache_read - before.cache_write)
+    output = count("output_tokens", before.output)
     draft.count(input=plain + read + write, output=output, cache_read=read, cache_write=write)
-
-
-def _or(count: int | None, otherwise: int) -> int:
-    return otherwise if count is None else count

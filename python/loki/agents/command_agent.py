@@ -329,14 +329,10 @@ class CommandAgent:
         before = briefing.seen()
         with self._copy(before, briefing.copies) as start:
             laid = apply_draft(briefing.draft, start)
-            done, report = self._run(briefing, start.root, before)
+            report = self._run(briefing, start.root, before)
             end = Tree.scan(start.root, previous=laid, also={*start.entries, *laid.entries})
             change = own_change(Change.between(start, end), briefing.draft, laid, end)
             change = with_signals(self._without_leavings(change, start), start.root)
-        if report is None:
-            printed = done.stdout.decode("utf-8", "replace")
-            said = _last_lines(printed)
-            return Proposal(change, said, agent=self.name, output=printed, afresh=True)
         return Proposal(
             change,
             _last_lines(report.text or report.plain),
@@ -358,19 +354,16 @@ class CommandAgent:
         if question.sees_project:
             # The project may go on meanwhile: whoever else works in it is not the program.
             with self._copy(before) as start:
-                done, report = self._run(question, start.root)
+                report = self._run(question, start.root)
                 end = Tree.scan(start.root, previous=start, also=start.entries)
                 changed = self._without_leavings(Change.between(start, end), start).paths
         else:
             with scratch_folder() as folder:
                 empty = Path(folder, "empty")  # beside what holds the folder
                 empty.mkdir()
-                done, report = self._run(question, empty, before)
-        if report is None:
-            return Said(done.stdout.decode("utf-8", "replace"), changed=changed)
+                report = self._run(question, empty, before)
         spent = report.usage.total if report.usage else None
-        said = report.text or report.plain
-        return Said(said, report.model or "", spent, report.cost, changed)
+        return Said(report.text or report.plain, report.model, spent, report.cost, changed)
 
     def _reflect(self, request: ReflectionRequest) -> str:
         """The end of what it says about an attempt that failed."""
@@ -395,8 +388,8 @@ class CommandAgent:
 
     def _run(
         self, briefing: Briefing | Question, scratch: Path, before: Tree | None = None
-    ) -> tuple[CommandResult, Report | None]:
-        """Let it work.
+    ) -> Report:
+        """Let it work; what it says of that, or, where nobody knows how it says it, all that it printed.
 
         Args:
             briefing: what it is told.
@@ -412,8 +405,9 @@ class CommandAgent:
                 done = self._start(briefing, scratch, listener, box)
         except UsageError as error:
             failure = error
-        report = listener.close(done.stderr) if listener is not None else None
-        if report is not None and known is not None:
+        report = Report(plain=done.stdout.decode("utf-8", "replace"))
+        if listener is not None and known is not None:
+            report = listener.close(done.stderr)
             report.model = report.model or known.model(self.command)
         if before is not None:
             touched = before.difference(Tree.scan(briefing.root, previous=before)).paths
@@ -421,10 +415,10 @@ class CommandAgent:
                 raise ProjectTouched(self.name, touched, _tail(done))
         if failure is not None:
             raise AgentError(f"{self.name}: {failure}", retryable=False) from failure
-        if listener is not None and report is not None:
+        if listener is not None:
             self._check_report(done, briefing, listener, report)
         self._check(done, briefing)
-        return done, report
+        return report
 
     def _start(
         self,

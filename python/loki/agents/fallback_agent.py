@@ -6,7 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from loki.action.agent_protocol import Answering, Briefing, Question, ReflectionRequest, Said
+from loki.action.agent_protocol import (
+    Answering,
+    Briefing,
+    Proposal,
+    Question,
+    ReflectionRequest,
+    Said,
+)
 from loki.action.loop.agent_call import (
     AnyAgent,
     as_event,
@@ -149,7 +156,7 @@ def ask(agents: Sequence[object], question: Question, ways: ChainOptions) -> Sai
         >>> ask([agent], Question("Why?", "task-1", Path(".")), ways).text
         'It was the clock.\\n'
     """
-    members = [
+    members: list[Endpoint[Said]] = [
         Endpoint(one.ask, _took_to_say, one.name, "", _breaker(one), "agent")
         for one in agents
         if isinstance(one, Answering)
@@ -161,8 +168,9 @@ def ask(agents: Sequence[object], question: Question, ways: ChainOptions) -> Sai
     return replace(answer, tokens=run.usage.total or None, cost=run.total_cost)
 
 
-def _took_to_say(said: Said) -> CallUsage:
-    return CallUsage(TokenUsage(input=said.tokens or 0), said.cost, said.model)
+def _took_to_say(said: Said | Proposal) -> CallUsage:
+    # An agent tells no more than a sum.
+    return CallUsage(TokenUsage(input=said.tokens or 0), said.cost, said.model or "")
 
 
 def _breaker(agent: object) -> str | None:
@@ -173,5 +181,4 @@ def _took(answer: Any) -> CallUsage:
     event = as_event(answer, "")
     if not isinstance(event, Answered):
         return CallUsage()
-    said = event.proposal  # an agent tells no more than a sum
-    return CallUsage(TokenUsage(input=said.tokens or 0), said.cost, said.model or "")
+    return _took_to_say(event.proposal)

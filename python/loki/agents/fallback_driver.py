@@ -15,7 +15,7 @@ import inspect
 import queue
 import random
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -148,20 +148,13 @@ def _hedged_call(found: Race, index: int, leave: Permit) -> None:
     answer, error = None, None
     found.run.go(found.visits[index])
     try:
-        answer = found.visits[index].member.call(found.question(index))
-        if inspect.isawaitable(answer):
-            answer = run_coroutine(answer)
+        answer = _answer(found.visits[index], found.question(index))
     except BaseException as problem:
         error = problem
     found.came(index, leave, answer, error)
 
 
-async def arace(
-    run: ChainRun[A],
-    visit: CallRecord,
-    permit: Permit,
-    answer_of: Callable[[CallRecord, Any], Awaitable[Any]],
-) -> Event:
+async def arace(run: ChainRun[A], visit: CallRecord, permit: Permit) -> Event:
     """The same in an event loop; who loses is cancelled, and has ended when this returns."""
     loop, late = asyncio.get_running_loop(), asyncio.Event()
     found = Race(run, visit)
@@ -170,7 +163,7 @@ async def arace(
         answer, error = None, None
         run.go(found.visits[index])
         try:
-            answer = await answer_of(found.visits[index], found.question(index))
+            answer = await _answer_async(found.visits[index], found.question(index))
         except BaseException as problem:
             error = problem
         await asyncio.shield(asyncio.to_thread(found.came, index, leave, answer, error))
@@ -258,9 +251,7 @@ def _ask(run: ChainRun[A], visit: CallRecord, permit: Permit) -> Event:
         return race(run, visit, permit)
     run.go(visit)
     try:
-        answer = visit.member.call(run.question)
-        if inspect.isawaitable(answer):
-            answer = run_coroutine(answer)
+        answer = _answer(visit, run.question)
     except BaseException as error:
         event = run.failed(visit, permit, error)
         if not isinstance(error, Exception):
@@ -268,6 +259,12 @@ def _ask(run: ChainRun[A], visit: CallRecord, permit: Permit) -> Event:
             raise
         return event
     return run.answered(visit, permit, answer)
+
+
+def _answer(visit: CallRecord, question: Any) -> Any:
+    """What a member answers; one that is async is awaited in a thread of its own."""
+    answer = visit.member.call(question)
+    return run_coroutine(answer) if inspect.isawaitable(answer) else answer
 
 
 def _wait(run: ChainRun[A], effect: fallback_policy.Wait | fallback_policy.Pause) -> Event:
@@ -323,10 +320,10 @@ async def _call_async(run: ChainRun[A], effect: fallback_policy.Call) -> Event:
 
 async def _ask_async(run: ChainRun[A], visit: CallRecord, permit: Permit) -> Event:
     if is_hedge_due(run, visit):
-        return await arace(run, visit, permit, _answer)
+        return await arace(run, visit, permit)
     run.go(visit)
     try:
-        answer = await _answer(visit, run.question)
+        answer = await _answer_async(visit, run.question)
     except BaseException as error:
         event = await _off(run.failed, visit, permit, error)
         if not isinstance(error, Exception):
@@ -336,7 +333,7 @@ async def _ask_async(run: ChainRun[A], visit: CallRecord, permit: Permit) -> Eve
     return await _off(run.answered, visit, permit, answer)
 
 
-async def _answer(visit: CallRecord, question: Any) -> Any:
+async def _answer_async(visit: CallRecord, question: Any) -> Any:
     """What a member answers; one that is not async works in a thread."""
     call = visit.member.acall or visit.member.call
     if inspect.iscoroutinefunction(call):

@@ -20,6 +20,7 @@ from loki.agents.model_call import (
     checked_url,
     collect,
     loaded,
+    without_none,
 )
 from loki.agents.openai_llm import chat_messages, function_form, read_chunk
 from loki.base.error import UsageError
@@ -108,4 +109,4 @@ class LiteLLM(CalledLLM):
         if request.tool is not None:
             body["tools"] = [{"type": "function", "function": function_form(request.tool)}]
             body["tool_choice"] = {"type": "function", "function": {"name": request.tool.name}}
-        return {name: value for name, value in body.items() if value is not None}
+        return without_none(body)

@@ -326,17 +326,8 @@ class _Form(BaseModel):
     confidence: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
-    """What an answer says."""
-
-    change: Change
-    description: str
-    confidence: float | None
-
-
-def read_proposal(answer: Answer, context: Context) -> Read:
-    """The change that an answer describes.
+def read_proposal(answer: Answer, context: Context) -> Proposal:
+    """The change that an answer describes, and what it says of it.
 
     Args:
         answer: of a model that was asked with `TOOL`.
@@ -361,7 +352,7 @@ def read_proposal(answer: Answer, context: Context) -> Read:
     if problems:
         raise Unusable(*problems)
     description = form.description.strip().encode("utf-8", "replace").decode("utf-8")
-    return Read(Change(files.edits(), tuple(commands)), description, form.confidence)
+    return Proposal(Change(files.edits(), tuple(commands)), description, form.confidence)
 
 
 def _form(answer: Answer) -> _Form:
@@ -681,15 +672,13 @@ class ModelAgent:
             said = answer.text or "it does not say why"
             raise self._error(f"the model refuses: {said}", answers)
         read, (usage, cost) = read_proposal(answer, context), _spent(answers)
-        return Proposal(
-            read.change,
-            read.description,
-            read.confidence,
-            self.name,
-            answer.model or self.llm.model,
-            usage.total or None,
-            cost,
-            answer.text,
+        return replace(
+            read,
+            agent=self.name,
+            model=answer.model or self.llm.model,
+            tokens=usage.total or None,
+            cost=cost,
+            output=answer.text,
         )
 
     def _left(self, budget: Budget, answers: list[Answer], problem: Unusable) -> Budget:

@@ -874,6 +874,11 @@ def loaded(module: str, name: str, extra: str = "") -> Any:
         ) from error
 
 
+def without_none(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What is sent: not what nobody has said, which is None."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def plain_messages(request: Request) -> list[dict[str, str]]:
     """The conversation as the services take it."""
     return [{"role": message.role, "content": message.text} for message in request.messages]
@@ -911,8 +916,12 @@ class OfficialLLM(CalledLLM):
         self._clock = clock or SystemClock()
         self._can_force = True
 
-    def _place(self, where: str, breaker: str | None) -> None:
-        """Take over where the client says that the service is."""
+    def _place(
+        self, where: str, breaker: str | None, api_key: str | None, found: str | None
+    ) -> None:
+        """Take over where the client says that the service is; the rest as `key_of` takes it."""
+        name = f"{self.provider}:{self.model}"
+        self._api_key = key_of(name, self._variable, api_key, where, found)
         self._service = Service(self.provider, self.model, self._variable, where)
         own = breaker_name(self.provider, self.model, where, self._host)
         self.breaker = breaker or own

@@ -16,9 +16,9 @@ from loki.agents.model_call import (
     Draft,
     OfficialLLM,
     Options,
-    key_of,
     plain_messages,
     status_error,
+    without_none,
 )
 from loki.base.error import UsageError
 from loki.base.time import Clock, Duration
@@ -100,10 +100,7 @@ class OpenAILLM(OfficialLLM):
         options = Options(temperature, effort, headers or {}, http_client)
         # The client refuses to begin without a key; one stands in until it is known where it goes.
         super().__init__(model, "none", base_url, options, stall, clock)
-        where = str(self._client().base_url)
-        found = os.environ.get(VARIABLE)
-        self._api_key = key_of(f"openai:{model}", VARIABLE, api_key, where, found)
-        self._place(where, breaker)
+        self._place(str(self._client().base_url), breaker, api_key, os.environ.get(VARIABLE))
         self.api = api or ("responses" if self._is_own else "chat")
 
     async def _begin(self, client: Any, request: Request, timeout: Any) -> Any:
@@ -124,21 +121,17 @@ class OpenAILLM(OfficialLLM):
             "max_output_tokens": request.max_tokens,
             "store": False,
             "stream": True,
+            "temperature": self._options.temperature,
+            "reasoning": without_none({"effort": self._options.effort}) or None,
+            "instructions": request.system or None,
+            "prompt_cache_key": _cache_key(request) if self._is_own else None,
         }
-        if self._options.temperature is not None:
-            body["temperature"] = self._options.temperature
-        if self._options.effort is not None:
-            body["reasoning"] = {"effort": self._options.effort}
-        if request.system:
-            body["instructions"] = request.system
-        if self._is_own:
-            body["prompt_cache_key"] = _cache_key(request)
         if request.tool is not None:
             body["tools"] = [{"type": "function", **self._function(request.tool)}]
             named = {"type": "function", "name": request.tool.name}
             body["tool_choice"] = named if self._can_force else "auto"
             body["parallel_tool_calls"] = False
-        return body
+        return without_none(body)
 
     def _chat(self, request: Request) -> dict[str, Any]:
         body: dict[str, Any] = {
@@ -146,11 +139,9 @@ class OpenAILLM(OfficialLLM):
             "messages": chat_messages(request),
             "stream": True,
             "stream_options": {"include_usage": True},
+            "temperature": self._options.temperature,
+            "reasoning_effort": self._options.effort,
         }
-        if self._options.temperature is not None:
-            body["temperature"] = self._options.temperature
-        if self._options.effort is not None:
-            body["reasoning_effort"] = self._options.effort
         if self._is_own:
             body["max_completion_tokens"] = request.max_tokens
             body["prompt_cache_key"] = _cache_key(request)
@@ -162,7 +153,7 @@ class OpenAILLM(OfficialLLM):
             body["tool_choice"] = named if self._can_force else "auto"
             if self._is_own:
                 body["parallel_tool_calls"] = False
-        return body
+        return without_none(body)
 
     def _function(self, tool: Tool) -> dict[str, Any]:
         function = function_form(tool)

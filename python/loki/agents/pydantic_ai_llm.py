@@ -20,6 +20,7 @@ from loki.agents.model_call import (
     collect,
     loaded,
     status_error,
+    without_none,
 )
 from loki.base.error import UsageError
 from loki.base.time import Clock, SystemClock
@@ -91,13 +92,17 @@ class PydanticAILLM(CalledLLM):
     def _settings(self, request: Request) -> ModelSettings:
         from pydantic_ai.settings import merge_model_settings
 
-        said: Any = {"max_tokens": request.max_tokens, "timeout": request.timeout}
-        said |= {"temperature": self._options.temperature, "thinking": self._options.effort}
-        said |= {"extra_headers": dict(self._options.headers) or None}
+        said: dict[str, Any] = {
+            "max_tokens": request.max_tokens,
+            "timeout": request.timeout,
+            "temperature": self._options.temperature,
+            "thinking": self._options.effort,
+            "extra_headers": dict(self._options.headers) or None,
+        }
         if "max_retries" not in self._of.unsupported_settings:
             said["max_retries"] = 0  # loki is the one who asks again
-        given = cast("ModelSettings", {k: value for k, value in said.items() if value is not None})
-        return merge_model_settings(self._of.settings, given) or given
+        own = cast("ModelSettings", without_none(said))
+        return merge_model_settings(self._of.settings, own) or own
 
     @contextmanager
     def _errors(self, draft: Draft) -> Iterator[None]:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from loki import Answer
+from loki import Answer, Proposal
 from loki.action.changes.forbidden_changes import refusals
 from loki.action.changes.tree import Tree
-from loki.agents.model_agent import TOOL, Context, Read, Unusable, loads, read_proposal
+from loki.agents.model_agent import TOOL, Context, Unusable, loads, read_proposal
 from loki.agents.openai_llm import is_strict
 
 FILES = {
@@ -30,7 +30,7 @@ def context(project: Path) -> Context:
     return Context("", Tree.scan(project), frozenset(FILES) - {"long.py"})
 
 
-def take(context: Context, *edits: dict[str, Any], **more: Any) -> Read:
+def take(context: Context, *edits: dict[str, Any], **more: Any) -> Proposal:
     said = {"description": "Do it.", "edits": list(edits), **more}
     return read_proposal(Answer(arguments=json.dumps(said)), context)
 
@@ -41,7 +41,7 @@ def problems(context: Context, *edits: dict[str, Any], **more: Any) -> tuple[str
     return caught.value.problems
 
 
-def after(said: Read) -> dict[str, bytes | None]:
+def after(said: Proposal) -> dict[str, bytes | None]:
     return {edit.path: edit.after for edit in said.change.edits}
 
 

@@ -93,7 +93,7 @@ class Executor:
             if work.applied is not None:
                 return ()
             work.applied = journal.end_external(work)
-            return work.applied.paths
+            return work.applied
 
         return close
 
@@ -118,7 +118,7 @@ class Executor:
         files: tuple[str, ...] = ()
         if not commands_only:
             try:
-                files = self._journaled(lambda journal: journal.apply(change)).paths
+                files = self._journaled(lambda journal: journal.apply(change))
             except (LokiError, OSError) as error:
                 refused = Failure.of(str(error), tool="loki", error_code="not-applied")
                 return Executed((), (), refused, was_applied=False)

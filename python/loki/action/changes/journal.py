@@ -405,21 +405,19 @@ A heartbeat, the supervisor's grace, and a margin. What was written later is som
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """What was done: the paths that are different now, and the number of the record."""
-
-    paths: tuple[str, ...]
-    number: int
-
-
 @dataclass
 class External:
-    """Work on the project that loki does not do itself; ``applied`` is there when it is over."""
+    """Work on the project that loki does not do itself.
+
+    Attributes:
+        record: its record while it goes on.
+        tree: the project before it.
+        applied: the paths that are different by it; None: it is not over.
+    """
 
     record: Record
     tree: Tree
-    applied: Applied | None = None
+    applied: tuple[str, ...] | None = None
     _open: contextlib.ExitStack = field(default_factory=contextlib.ExitStack, repr=False)
 
 
@@ -451,7 +449,7 @@ class Journal:
 
     # --- changes -------------------------------------------------------------------------------
 
-    def apply(self, change: Change) -> Applied:
+    def apply(self, change: Change) -> tuple[str, ...]:
         """Make a change's edits, all or none; its commands are the caller's business.
 
         That they are made is there whatever becomes of the process. If the machine goes down before
@@ -459,6 +457,9 @@ class Journal:
 
         What is refused altogether (`loki.action.changes.forbidden_changes`) is not looked for again;
         whether files are as the change expects is, and no link can lead out of the project.
+
+        Returns:
+            The paths that are different now.
 
         Raises:
             EditConflict: a file is not what the change expects; nothing was changed.
@@ -474,7 +475,7 @@ class Journal:
             record = self._transaction.record("change", steps)
             # Like git: a folder goes with its last file.
             self._transaction.carry_out(record, contents, _removable(record, ()))
-        return Applied(tuple(step.path for step in steps), record.number)
+        return tuple(step.path for step in steps)
 
     def finish(self) -> None:
         """Have on disk that what was done is done.
@@ -534,8 +535,8 @@ class Journal:
         while not over.wait(HEARTBEAT):
             self._storage.touch()
 
-    def end_external(self, work: External) -> Applied:
-        """Record what became different since `begin_external`.
+    def end_external(self, work: External) -> tuple[str, ...]:
+        """Record what became different since `begin_external`; which paths those are.
 
         Raises:
             StoreError: the journal cannot be written; the next `recover` goes back to the start.
@@ -553,7 +554,7 @@ class Journal:
                 replace(work.record, stage="applied", steps=steps, made=made, folders=modes)
             )
             self._tree = after
-        return Applied(tuple(step.path for step in steps), work.record.number)
+        return tuple(step.path for step in steps)
 
     def _steps_since(
         self, record: Record, before: Tree, after: Tree

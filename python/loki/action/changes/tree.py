@@ -135,11 +135,11 @@ def _own(paths: set[str]) -> tuple[str, ...]:
 
 def _walk(root: str) -> Listing:
     nested: set[str] = set()
-    return Listing(_own(set(_files_below(root, "", nested))), frozenset(nested))
+    return Listing(_own(set(_files_below(root, nested))), frozenset(nested))
 
 
-def _files_below(root: str, start: str, nested: set[str]) -> Iterator[str]:
-    waiting = [start]
+def _files_below(root: str, nested: set[str]) -> Iterator[str]:
+    waiting = [""]
     while waiting:
         prefix = waiting.pop()
         try:

@@ -60,7 +60,7 @@ def test_an_error_at_any_step_rolls_back(tmp_path: Path, code: int) -> None:
         assert picture(project) == before, step
         assert task.changes() == {}
         assert journal(project).recover().restored == ()
-        assert journal(project).apply(CHANGE).paths
+        assert journal(project).apply(CHANGE)
 
 
 @pytest.mark.parametrize("work", [apply, apply_and_undo])
