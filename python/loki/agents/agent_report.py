@@ -628,7 +628,7 @@ LINES: Mapping[str, Callable[[Report, str], str]] = {"aider": aider_line}
 """What takes a line, of programs that print plain text."""
 
 
-# --- values of any type, as events hold them ---------------------------------------------------------
+# --- Values of any type, as events hold them ---------------------------------------------------------
 
 
 def _text(value: Any) -> str:

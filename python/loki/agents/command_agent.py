@@ -372,7 +372,7 @@ class CommandAgent:
         )
         return mask_secrets(self.ask(question).text).rstrip()[-TAIL:]
 
-    # --- its work ------------------------------------------------------------------------------
+    # --- Its work ------------------------------------------------------------------------------
 
     @contextmanager
     def _copy(self, tree: Tree, copies: ProjectCopies | None = None) -> Iterator[Tree]:
@@ -481,7 +481,7 @@ class CommandAgent:
         }
         return replace(change, edits=tuple(edit for edit in change.edits if edit.path not in left))
 
-    # --- how it ended --------------------------------------------------------------------------
+    # --- How it ended --------------------------------------------------------------------------
 
     def _check_report(
         self,

@@ -1,6 +1,6 @@
 """Asks the members of a fallback chain as `loki.decision.fallback_policy` decides: models, or whole agents.
 
-`Run` is one question on its way through the chain: it knows breakers, budgets and records, and calls
+`ChainRun` is one question on its way through the chain: it knows breakers, budgets and records, and calls
 nobody; `loki.agents.fallback_driver` does what it says.
 """
 
@@ -370,7 +370,7 @@ class ChainRun(Generic[A]):
         left = [meter.left for meter in self._meters if meter.left is not None]
         return max(0.0, min([self._until - self.ways.clock.monotonic(), *left]))
 
-    # --- one call ---------------------------------------------------------------------------------
+    # --- One call ---------------------------------------------------------------------------------
 
     def stop(self) -> Event | None:
         """Why nothing may be asked at all now; None: something may."""
@@ -536,7 +536,7 @@ class ChainRun(Generic[A]):
         )
         return fallback_policy.Reduced()
 
-    # --- records ----------------------------------------------------------------------------------
+    # --- Records ----------------------------------------------------------------------------------
 
     def _charge(
         self, visit: CallRecord, took: CallUsage, *, calls: int = 1, of_answer: bool = True
@@ -599,7 +599,7 @@ class ChainRun(Generic[A]):
         line = f"{task}{message}"
         write(line, fields(line), warning=warning)
 
-    # --- the end ----------------------------------------------------------------------------------
+    # --- The end ----------------------------------------------------------------------------------
 
     def result(self) -> A:
         """The answer.

@@ -31,12 +31,13 @@ VARIABLE = "OPENAI_API_KEY"
 
 FINISHES: dict[str, Ending] = {
     "stop": "end",
+    "tool_call": "tool",
     "tool_calls": "tool",
     "function_call": "tool",
     "length": "length",
     "content_filter": "refused",
 }
-"""Finish reasons of Chat Completions."""
+"""Finish reasons of Chat Completions, and of pydantic-ai (pydantic_ai.messages.FinishReason)."""
 
 INCOMPLETE: dict[str, Ending] = {"max_output_tokens": "length", "content_filter": "refused"}
 """Why a response of the Responses API is incomplete."""
@@ -112,7 +113,7 @@ class OpenAILLM(OfficialLLM):
         read = self._read_response if self.api == "responses" else read_chunk
         return read(draft, event)
 
-    # --- what is sent: what stays the same first, so that it can be cached -------------------------
+    # --- What is sent: what stays the same first, so that it can be cached -------------------------
 
     def _response(self, request: Request) -> dict[str, Any]:
         body: dict[str, Any] = {

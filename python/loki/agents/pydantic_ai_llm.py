@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-from loki.action.agent_protocol import Ending, Request
+from loki.action.agent_protocol import Request
 from loki.agents.model_call import (
     CalledLLM,
     Draft,
@@ -22,6 +22,7 @@ from loki.agents.model_call import (
     status_error,
     without_none,
 )
+from loki.agents.openai_llm import FINISHES
 from loki.base.error import UsageError
 from loki.base.time import Clock, SystemClock
 
@@ -29,14 +30,6 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
     from pydantic_ai.models import Model, ModelRequestParameters
     from pydantic_ai.settings import ModelSettings
-
-ENDINGS: dict[str, Ending] = {
-    "stop": "end",
-    "tool_call": "tool",
-    "length": "length",
-    "content_filter": "refused",
-}
-"""pydantic_ai.messages.FinishReason."""
 
 
 class PydanticAILLM(CalledLLM):
@@ -179,7 +172,7 @@ def _arguments(args: object) -> str | None:
 def _complete(draft: Draft, response: Any) -> None:
     draft.is_whole = response.finish_reason is not None or response.state == "complete"
     draft.named(response.model_name)
-    draft.ending = ENDINGS.get(response.finish_reason or "stop", "end")
+    draft.ending = FINISHES.get(response.finish_reason or "stop", "end")
     draft.request_id = response.provider_response_id or ""
     usage = response.usage
     draft.count(

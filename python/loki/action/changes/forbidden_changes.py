@@ -104,7 +104,7 @@ def _signal(edit: Edit) -> str:
     return Breach(reason) if reason and signal.is_for_people(edit.path) else reason
 
 
-# --- by name alone -------------------------------------------------------------------------------
+# --- By name alone -------------------------------------------------------------------------------
 
 
 def _name(path: str, root: str) -> str:  # noqa: C901, PLR0911 - one question after the other
@@ -150,7 +150,7 @@ def _folded(name: str) -> str:
     return plain.split(":")[0].casefold().rstrip(". ")
 
 
-# --- by what is there ----------------------------------------------------------------------------
+# --- By what is there ----------------------------------------------------------------------------
 
 
 def _file(edit: Edit, root: str, nested: frozenset[str], change: Change) -> str:

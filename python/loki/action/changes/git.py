@@ -1,16 +1,17 @@
-"""git, asked so that nothing of what a repository names is run.
+"""git, asked so that nothing of what a repository names is run; and what it tells of a project.
 
 A repository's own settings and hooks may come from whoever worked in it: an agent, or a test that ran its
 code. Settings can name programs (a file system monitor, filters, drivers of merges and diffs, hooks, an
 ssh, a signer), so each call says otherwise, whatever stands in them. The person's own settings (global
 ones) hold for what keeps files right, filters above all. Why each is there: ``docs/design/safety.md``.
 
-Only what git can tell for certain counts: a branch that was squashed or rebased into another looks
+Of a branch only what git can tell for certain counts: one that was squashed or rebased into another looks
 unmerged, and one that was never worked on looks merged from its first day, which is why it matters
 where it stood when its run began.
 
-Two runs with the same commit and the same hash ran the same code. What only tools write (caches,
-compiled files, loki's own) does not count; every other file does that git lists as changed or new.
+Which code a run had say a commit and a hash of what the working tree has beside it. What only tools
+write (caches, compiled files, loki's own) does not count; every other file does that git lists as
+changed or new.
 """
 
 from __future__ import annotations

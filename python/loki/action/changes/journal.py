@@ -447,7 +447,7 @@ class Journal:
         self._transaction = Transaction(self._storage, self._place, self._observe)
         self._tree: Tree | None = None
 
-    # --- changes -------------------------------------------------------------------------------
+    # --- Changes -------------------------------------------------------------------------------
 
     def apply(self, change: Change) -> tuple[str, ...]:
         """Make a change's edits, all or none; its commands are the caller's business.
@@ -506,7 +506,7 @@ class Journal:
             raise EditConflict(conflicts)
         return tuple(steps)
 
-    # --- commands ------------------------------------------------------------------------------
+    # --- Commands ------------------------------------------------------------------------------
 
     def begin_external(self) -> External:
         """Keep the whole tree (what is new in it), before a command runs in the project.
@@ -589,7 +589,7 @@ class Journal:
             states[path] = replace(states[path], hash=name)
         return states
 
-    # --- recover and undo ----------------------------------------------------------------------
+    # --- Recover and undo ----------------------------------------------------------------------
 
     def recover(self) -> UndoResult:
         """Bring files that a crash left in the middle back to where they were; what was done stays.

@@ -203,7 +203,7 @@ class DiskJournalStorage:
         with locks.hold(os.path.join(self.folder, "journal"), LOCK_TIMEOUT):
             yield
 
-    # --- records -------------------------------------------------------------------------------
+    # --- Records -------------------------------------------------------------------------------
 
     def save(self, record: Record, contents: Mapping[str, bytes] | None = None) -> None:
         """Keep a record, or what it has become, and those of the contents that are not kept yet."""
@@ -337,7 +337,7 @@ class DiskJournalStorage:
         """Remove what a crash left half-written."""
         path_containment.sweep(self.folder)
 
-    # --- contents ------------------------------------------------------------------------------
+    # --- Contents ------------------------------------------------------------------------------
 
     def get(self, name: str) -> bytes | None:
         """The content of a hash, checked."""

@@ -280,7 +280,7 @@ class Rules:
         self._known[path] = stamp, found
         return found
 
-    # --- putting back ----------------------------------------------------------------------------
+    # --- Putting back ----------------------------------------------------------------------------
 
     def _put_back(self, path: str, was: State, now: State, command: str, at: str) -> RestoredRule:
         again = "" if now.kind in {"", "file"} else at  # of what is no file, each is its own

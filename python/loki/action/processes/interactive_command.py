@@ -205,7 +205,7 @@ class _Job:
         self.wake, self.waker = os.pipe()
         self.listener = threading.Thread(target=self._listen, daemon=True)
 
-    # --- start and end -------------------------------------------------------------------------
+    # --- Start and end -------------------------------------------------------------------------
 
     def __enter__(self) -> _Job:
         # Blocked signals wait until the listener takes them: none is lost, none interrupts us.
@@ -271,7 +271,7 @@ class _Job:
                     with suppress(ProcessLookupError):
                         os.kill(self.child, number)
 
-    # --- while it runs -------------------------------------------------------------------------
+    # --- While it runs -------------------------------------------------------------------------
 
     def attend(self) -> InteractiveResult:
         """Pass everything through until the command has ended and is silent."""

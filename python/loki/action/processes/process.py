@@ -307,7 +307,7 @@ class _Job:
                 ) from error
             raise
 
-    # --- while it runs -------------------------------------------------------------------------
+    # --- While it runs -------------------------------------------------------------------------
 
     def attend(self, data: bytes, limit: int) -> None:
         """Feed it, listen to it, and return when the supervisor says that all is over."""
@@ -393,7 +393,7 @@ class _Job:
                 selector.unregister(handle)
             os.close(handle)
 
-    # --- the end -------------------------------------------------------------------------------
+    # --- The end -------------------------------------------------------------------------------
 
     def __exit__(self, *_: object) -> None:
         # Closing the control pipe is what ends the command; it happens on every way out.
