@@ -404,8 +404,9 @@ class CheckRunner:
                 if plain.is_success:  # it cannot be asked for results
                     self._plain.add(check.command)
                 finished, output = plain, plain.output
-        except UsageError as error:
-            return self._not_run(check, error)
+        except UsageError as error:  # a program of the project does not exist yet, or not any more
+            failure = Failure.of(str(error), tool=check.command[0], error_code="command-not-found")
+            return CheckResult(check, False, None, 0.0, str(error), failure)
         text = output.decode("utf-8", "replace")
         tests, files = (results.outcomes, results.files) if results else (None, {})
         passed = _passes(check, finished, text)
@@ -456,11 +457,6 @@ class CheckRunner:
                 merge=True,
                 box=box,
             ).masked()
-
-    def _not_run(self, check: Check, error: UsageError) -> CheckResult:
-        """A program of the project that does not exist yet, or not any more."""
-        failure = Failure.of(str(error), tool=check.command[0], error_code="command-not-found")
-        return CheckResult(check, False, None, 0.0, str(error), failure)
 
     def _failed(self, check: Check, output: bytes, exit_code: int | None) -> Failure:
         if check.expected and exit_code == 0:

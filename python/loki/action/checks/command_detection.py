@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase, translate
 from functools import cache
@@ -156,20 +156,16 @@ class Detector:
         if tree is not self._tree:
             self._tree = tree
             paths = frozenset(filter(_can_say().match, tree.entries))
-            read = {path: tree.hash_of(path) for path in self._read}
-            if (paths, read) != (self._paths, self._read):
+            hashes = {path: tree.hash_of(path) for path in self._read}
+            if (paths, hashes) != (self._paths, self._read):
                 self._paths, self._read = paths, {}
-                self._found = detect(Files(tree.entries, self._noted(tree)), self._own)
+                self._found = detect(Files(tree.entries, self._note_and_read), self._own)
         return self._found
 
-    def _noted(self, tree: Tree) -> Callable[[str], bytes]:
-        """Reads files, and notes which."""
-
-        def read(path: str) -> bytes:
-            self._read[path] = tree.hash_of(path)
-            return tree.read(path)
-
-        return read
+    def _note_and_read(self, path: str) -> bytes:
+        assert self._tree is not None
+        self._read[path] = self._tree.hash_of(path)
+        return self._tree.read(path)
 
 
 @cache

@@ -124,6 +124,11 @@ def imports_module(tree: ast.Module, name: str) -> bool:
     return False
 
 
+def place_of(node: ast.stmt | ast.expr | ast.ExceptHandler) -> tuple[int, int, int]:
+    """Line and column where a node begins, from 1, and the line in which it ends."""
+    return node.lineno, node.col_offset + 1, node.end_lineno or node.lineno
+
+
 def string_of(node: ast.AST) -> str | None:
     """The text of a string literal."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):

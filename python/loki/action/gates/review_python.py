@@ -1,4 +1,4 @@
-"""Faults in Python that its syntax tree shows: swallowed errors, debug leftovers, injection.
+"""Faults in Python that its syntax tree shows, and names imported from edited modules in vain.
 
 Only what is certain: a module whose names are made at run time, or come from another by a star, is
 not judged. Whether modules are there at all is another gate's question.
@@ -25,6 +25,7 @@ from loki.action.gates.python_ast import (
     expressions,
     imports_module,
     is_safe,
+    place_of,
     string_of,
     walk,
     written,
@@ -32,12 +33,13 @@ from loki.action.gates.python_ast import (
 from loki.base.python_tree import python_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
-# --- Functions in Python that have been named but not written -----------------------------------------
+# --- Functions that have been named but not written ---------------------------------------------------
 
-_SILENT_IN = frozenset({"test", "example", "vendored"})
+_ELSEWHERE = frozenset({"test", "example", "vendored"})
+"""Places in which only a left debugger is a fault."""
 
 
 def stub_findings(addition: Addition, tree: ast.Module) -> Iterator[Finding]:
@@ -46,7 +48,7 @@ def stub_findings(addition: Addition, tree: ast.Module) -> Iterator[Finding]:
     Blocking is one that stands where a body was, and one that says of itself that it is not
     written; a function that only passes may be meant so.
     """
-    if addition.places & _SILENT_IN:
+    if addition.places & _ELSEWHERE:
         return
     had: dict[str, bool] | None = None
     for node, context in walk(tree):
@@ -68,8 +70,8 @@ def stub_findings(addition: Addition, tree: ast.Module) -> Iterator[Finding]:
         if said is not None:
             description, severity = said
             yield Finding(
-                "stub", "unfinished_code", addition.path, node.lineno, node.col_offset + 1,
-                node.end_lineno or node.lineno, f"{node.name}() {description}", severity, key=name,
+                "stub", "unfinished_code", addition.path, *place_of(node),
+                f"{node.name}() {description}", severity, key=name,
             )  # fmt: skip
 
 
@@ -124,17 +126,12 @@ def _is_meant(node: Function, context: Context) -> bool:
         return True
     if not context.classes and [a.arg for a in node.args.args[:1]] in (["self"], ["cls"]):
         return True  # it is put into a class later
-    return any(
-        abstract.search(name)
-        for cls in context.classes
-        for name in (cls.name, *(dotted(b).rpartition(".")[2] for b in cls.bases), *_metaclass(cls))
-    )
-
-
-def _metaclass(cls: ast.ClassDef) -> Iterator[str]:
-    for keyword in cls.keywords:
-        if keyword.arg == "metaclass":
-            yield dotted(keyword.value).rpartition(".")[2]
+    for cls in context.classes:
+        above = [*cls.bases, *(k.value for k in cls.keywords if k.arg == "metaclass")]
+        names = (cls.name, *(dotted(node).rpartition(".")[2] for node in above))
+        if any(map(abstract.search, names)):
+            return True
+    return False
 
 
 def _stub_kind(node: Function) -> str:
@@ -169,19 +166,14 @@ def _message(node: Function) -> str:
 
 def _comments(addition: Addition, node: Function) -> list[str]:
     """The comments in the body of a function; what follows it, but is indented, counts."""
-    lexed, arguments = addition.lexed, node.args
-    ends = [
-        node.lineno,
-        *(a.end_lineno or 0 for a in ast.walk(arguments) if isinstance(a, ast.expr)),
-    ]
-    ends += [a.end_lineno or 0 for a in ast.walk(arguments) if isinstance(a, ast.arg)]
-    first, last = max(ends), node.end_lineno or node.lineno
-    begins = lexed.starts
-    begin = bisect_left(lexed.comments, (begins[first - 1], 0))
+    lexed = addition.lexed
+    arguments = [a for a in ast.walk(node.args) if isinstance(a, (ast.expr, ast.arg))]
+    first = max([node.lineno, *(a.end_lineno or 0 for a in arguments)])
+    last = node.end_lineno or node.lineno
+    begin = bisect_left(lexed.comments, (lexed.starts[first - 1], 0))
     found = []
     for start, end in lexed.comments[begin:]:
-        line = lexed.line(start)
-        column = lexed.column(start) - 1
+        line, column = lexed.line(start), lexed.column(start) - 1
         if line > last + 1 or (line > last and column <= node.col_offset):
             break
         found.append(lexed.text[start:end])
@@ -200,12 +192,11 @@ def _bodies(before: str) -> dict[str, bool]:
     }
 
 
-# --- Faults in Python that its syntax tree shows: swallowed errors, debug leftovers, injection --------
+# --- Swallowed errors, debug leftovers, injection -----------------------------------------------------
 
 _BROAD = frozenset({"Exception", "BaseException", "builtins.Exception", "builtins.BaseException"})
 _ECHO = re.compile(r"\{[^{}!:\n\"']{1,80}[\w)\]]\s?=\s?[}!:]")
 _SQL_VALUE = re.compile(r"(?:[=<>(,']|\b(?:like|in|values))\s*['\"%(]{0,3}\{\}", re.IGNORECASE)
-_ELSEWHERE = frozenset({"test", "example", "vendored"})
 
 
 def python_findings(addition: Addition) -> Iterator[Finding]:
@@ -446,10 +437,9 @@ class _Review:
         key: str = "",
         unusual: bool = False,
     ) -> Finding:
-        where = (node.lineno, node.col_offset + 1, node.end_lineno or node.lineno)
         key = " ".join((key or written(node)).split())
-        path = self.addition.path
-        return Finding(rule, concern, path, *where, description, severity, fix, key, unusual)
+        where = (self.addition.path, *place_of(node))
+        return Finding(rule, concern, *where, description, severity, fix, key, unusual)
 
 
 def _broad(kind: ast.expr | None) -> str:
@@ -510,14 +500,12 @@ def _shell(call: ast.Call) -> bool:
     )
 
 
-def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
+def _parameters(function: Function) -> list[str]:
     arguments = function.args
-    return frozenset(
-        a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-    )
+    return [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
 
 
-# --- Names that a change imports from modules which it edits, and which those do not define -----------
+# --- Names imported from edited modules that do not define them ---------------------------------------
 
 _MODULE_NAMES = frozenset(
     [
@@ -546,8 +534,14 @@ class Imports:
         self._edited = {addition.path: addition for addition in additions}
         paths = [PurePosixPath(path) for path in self._edited]
         self._stems = {path.stem for path in paths} | {path.parent.name for path in paths}
-        self._python: dict[str, frozenset[str] | None] = {}
-        self._script: dict[str, frozenset[str] | None] = {}
+        self._names: dict[str, frozenset[str] | None] = {}
+
+    def _defined(
+        self, path: str, names_in: Callable[[str], frozenset[str] | None]
+    ) -> frozenset[str] | None:
+        if path not in self._names:
+            self._names[path] = names_in(self._edited[path].after)
+        return self._names[path]
 
     def findings(self, addition: Addition) -> Iterator[Finding]:
         """The names that a file imports in vain."""
@@ -571,8 +565,7 @@ class Imports:
                 continue
             for alias in node.names:
                 if alias.name != "*" and not self._defines(path, alias.name):
-                    where = (node.lineno, node.col_offset + 1, node.end_lineno or node.lineno)
-                    yield self._finding(addition, where, alias.name, path)
+                    yield self._finding(addition, place_of(node), alias.name, path)
 
     def _may_import(self, text: str) -> bool:
         """Whether the last part of a module's name is that of an edited one; parsing costs more."""
@@ -606,9 +599,7 @@ class Imports:
         return found[0] if len(found) == 1 else None
 
     def _defines(self, path: str, name: str) -> bool:
-        if path not in self._python:
-            self._python[path] = _bound(self._edited[path].after)
-        names = self._python[path]
+        names = self._defined(path, _bound)
         if names is None or name in names or name in _MODULE_NAMES:
             return True
         if not path.endswith("/__init__.py") and path != "__init__.py":
@@ -630,9 +621,7 @@ class Imports:
             path = self._script_file(addition.path, match["from"])
             if path is None or path == addition.path:
                 continue
-            if path not in self._script:
-                self._script[path] = _exported(self._edited[path].after)
-            names = self._script[path]
+            names = self._defined(path, _exported)
             if names is None:
                 continue
             first = lexed.line(match.start())
@@ -667,7 +656,7 @@ def _bound(text: str) -> frozenset[str] | None:
         return None
     names: set[str] = set()
     for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        if isinstance(node, Function | ast.ClassDef):
             if node.name == "__getattr__":
                 return None
             names.add(node.name)
@@ -689,12 +678,10 @@ def _bound(text: str) -> frozenset[str] | None:
 
 
 def _other_names(node: ast.AST) -> list[str]:
-    if isinstance(node, (ast.MatchAs, ast.MatchStar)):
+    if isinstance(node, (ast.MatchAs, ast.MatchStar, ast.ExceptHandler)):
         return [node.name] if node.name else []
     if isinstance(node, ast.MatchMapping):
         return [node.rest] if node.rest else []
-    if isinstance(node, ast.ExceptHandler):
-        return [node.name] if node.name else []
     if type(node).__name__ == "TypeAlias":
         return [getattr(node, "name").id]  # noqa: B009 - not in every Python's ast
     return []

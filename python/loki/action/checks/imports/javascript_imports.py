@@ -14,9 +14,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from loki.action.checks.imports.project_files import Import
 
-# ------------------------------------------------------------------------------------------------------
-# JavaScript and TypeScript as tokens: enough to tell code from comments, strings, templates,
-# regexes.
+# --- Tokens: enough to tell code from comments, strings, templates, regexes ---------------------------
 
 Kind: TypeAlias = Literal["word", "string", "template", "regex", "number", "sign"]
 
@@ -30,16 +28,12 @@ class Token(NamedTuple):
 
 
 _BLANK: Final = re.compile(r"(?:\s+|//[^\n\u2028\u2029]*|/\*[\s\S]*?(?:\*/|\Z))+")
-_WORD: Final = re.compile(r"[^\W\d][\w$]*|[$#@][\w$]*")
-_NUMBER: Final = re.compile(r"\.?\d[\w.]*")
-_STRING: Final = re.compile(r"""'(?:[^'\\\n]|\\[\s\S])*'|"(?:[^"\\\n]|\\[\s\S])*\"""")
-_REGEX: Final = re.compile(r"/(?![*/>])(?:[^/\\\[\n]|\\[^\n]|\[(?:[^\]\\\n]|\\[^\n])*\])+/[a-z]*")
 _TEMPLATE: Final = re.compile(r"(?:[^`\\$]|\\[\s\S]|\$(?!\{))*")
 _PATTERNS: Final[tuple[tuple[Kind, re.Pattern[str]], ...]] = (
-    ("word", _WORD),
-    ("string", _STRING),
-    ("number", _NUMBER),
-    ("regex", _REGEX),
+    ("word", re.compile(r"[^\W\d][\w$]*|[$#@][\w$]*")),
+    ("string", re.compile(r"""'(?:[^'\\\n]|\\[\s\S])*'|"(?:[^"\\\n]|\\[\s\S])*\"""")),
+    ("number", re.compile(r"\.?\d[\w.]*")),
+    ("regex", re.compile(r"/(?![*/>])(?:[^/\\\[\n]|\\[^\n]|\[(?:[^\]\\\n]|\\[^\n])*\])+/[a-z]*")),
 )
 _OPERAND_FOLLOWS: Final = frozenset(
     [
@@ -64,14 +58,6 @@ _PARTNERS: Final = {"(": ")", "[": "]", "{": "}"}
 _HEADS: Final = frozenset({"if", "while", "for", "with"})
 
 
-def tokens_of(text: str) -> Iterator[Token]:
-    """The tokens of a text, whatever it is; comments and blanks are left out.
-
-    The parts of a template with ``${`` come as several tokens of kind template around the code.
-    """
-    return _Lexer(text).run()
-
-
 def is_balanced(text: str) -> bool:
     """Whether every bracket outside strings, comments and regexes has its partner.
 
@@ -81,13 +67,11 @@ def is_balanced(text: str) -> bool:
     """
     lexer, opened = _Lexer(text), list[str]()
     for token in lexer.run():
-        if token.kind == "sign" and token.text in _PARTNERS:
+        if token.kind != "sign":
+            continue
+        if token.text in _PARTNERS:
             opened.append(_PARTNERS[token.text])
-        elif (
-            token.kind == "sign"
-            and token.text in {")", "]", "}"}
-            and (not opened or opened.pop() != token.text)
-        ):
+        elif token.text in ")]}" and (not opened or opened.pop() != token.text):
             return False
     return not opened and not any(bracket == "`" for bracket, _ in lexer.brackets)
 
@@ -121,6 +105,10 @@ class _Lexer:
         self.closed_head = False
 
     def run(self) -> Iterator[Token]:
+        """The tokens of a text, whatever it is; comments and blanks are left out.
+
+        The parts of a template with ``${`` come as several tokens of kind template around the code.
+        """
         index, text = 0, self.text
         while index < len(text):
             if blank := _BLANK.match(text, index):
@@ -173,7 +161,7 @@ class _Lexer:
         return self.closed_head if text == ")" else text != "]"
 
 
-# --- The imports of a JavaScript or TypeScript file, by its tokens ------------------------------------
+# --- Imports ------------------------------------------------------------------------------------------
 
 _BREAK = re.compile("\r\n|[\n\r\u2028\u2029]")
 KEYWORDS = {"import", "export", "require"}
@@ -190,7 +178,7 @@ def imports_of(text: str) -> tuple[Import, ...]:
 
 class _Reader:
     def __init__(self, text: str) -> None:
-        self.tokens: Sequence[Token] = tuple(tokens_of(text))
+        self.tokens: Sequence[Token] = tuple(_Lexer(text).run())
         self.lines = [0, *(found.end() for found in _BREAK.finditer(text))]
         self.found: list[Import] = []
         self.read_to = 0  # no clause is read twice: time stays linear, whatever the text
@@ -230,10 +218,8 @@ class _Reader:
     def _clause(self, position: int, word: str) -> None:
         """``import … from "x"`` and ``export … from "x"``; anything else is none."""
         start = position
-        is_type = self._at(position).text == "type" and self._at(position + 1).text not in {
-            "from",
-            ",",
-        }
+        first, second = self._at(position), self._at(position + 1)
+        is_type = first.text == "type" and second.text not in {"from", ","}
         names: list[str] = []
         inside = False
         position += is_type
@@ -242,12 +228,8 @@ class _Reader:
         while True:
             self.read_to = position
             token, following = self._at(position), self._at(position + 1)
-            if (
-                token.text == "from"
-                and not inside
-                and following.kind == "string"
-                and position > start
-            ):
+            is_end = token.text == "from" and not inside and position > start
+            if is_end and following.kind == "string":
                 only_types = _only_types(self.tokens[start:position])
                 self._add(following, tuple(names), is_type or only_types, False)
                 return

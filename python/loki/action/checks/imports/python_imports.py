@@ -52,10 +52,11 @@ class _Visitor:
             node, optional, typing = stack.pop()
             if isinstance(node, ast.Import):
                 for alias in node.names:
-                    self._add(alias.name, alias, 0, (), optional, typing)
+                    self.found.append(
+                        Import(alias.name, *self._place(alias), 0, (), typing, optional)
+                    )
             elif isinstance(node, ast.ImportFrom):
-                names = tuple(alias.name for alias in node.names)
-                self._add(node.module or "", node, node.level, names, optional, typing)
+                self._add_from(node, optional, typing)
             else:
                 if isinstance(node, ast.Call):
                     self._call(node)
@@ -64,22 +65,14 @@ class _Visitor:
                     for child, may_fail, for_types in _children(node, self.is_deep)
                 ]
 
-    def _add(
-        self,
-        module: str,
-        node: ast.AST,
-        level: int,
-        names: tuple[str, ...],
-        optional: bool,
-        typing: bool,
-    ) -> None:
+    def _add_from(self, node: ast.ImportFrom, optional: bool, typing: bool) -> None:
+        module, names = node.module or "", tuple(alias.name for alias in node.names)
         line, column = self._place(node)
-        if isinstance(node, ast.ImportFrom):
-            # The module stands behind "from", dots and blanks; where a backslash parts them, the
-            # statement's own begin is near enough.
-            found = self.lines[line - 1].find(module or ".", column + 4) if line else -1
-            column = found - level * bool(module) + 1 if found >= 0 else column
-        self.found.append(Import(module, line, column, level, names, typing, optional))
+        # The module stands behind "from", dots and blanks; where a backslash parts them, the
+        # statement's own begin is near enough.
+        found = self.lines[line - 1].find(module or ".", column + 4)
+        column = found - node.level * bool(module) + 1 if found >= 0 else column
+        self.found.append(Import(module, line, column, node.level, names, typing, optional))
 
     def _call(self, node: ast.Call) -> None:
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
@@ -89,8 +82,7 @@ class _Visitor:
         if isinstance(first, ast.Constant) and isinstance(first.value, str) and first.value:
             module = first.value
             if all(part.isidentifier() for part in module.split(".")):
-                line, column = self._place(first)
-                self.found.append(Import(module, line, column, is_optional=True))
+                self.found.append(Import(module, *self._place(first), is_optional=True))
 
     def _place(self, node: ast.AST) -> tuple[int, int]:
         """Line and column, from 1; the tree counts columns in bytes of UTF-8."""

@@ -823,30 +823,25 @@ class JudgingWatch:
     work: TaskChanges
     store: Store
     is_on: bool = True
-    _failed: set[tuple[str, str]] = field(init=False)
-    _holding: set[str] = field(init=False)
+    _known: _Judged = field(init=False)
 
     def __post_init__(self) -> None:
         """Go on with what is known."""
-        known = documents.load_as(_Judged, self.store, self._document) or _Judged()
-        self._failed, self._holding = set(known.failed), set(known.files)
+        self._known = documents.load_as(_Judged, self.store, self._document) or _Judged()
 
     def saw(self, report: Report) -> None:
         """Remember which checks failed, in which tests and files; on disk what is new."""
-        failed = {pair for result in report.results for pair in _failed(result)}
+        failed = self._known.failed.union(*map(_failed, report.results))
         holding = {
             file
             for result in report.results
             for test, file in result.files.items()
-            if (result.check.kind, test) in failed | self._failed
+            if (result.check.kind, test) in failed
         }
-        holding |= report.failing_files
-        if failed <= self._failed and holding <= self._holding:
-            return
-        self._failed |= failed
-        self._holding |= holding
-        said = codec.write(_Judged(frozenset(self._failed), frozenset(self._holding)))
-        self.store.put(self._document, json.dumps(said) + "\n")
+        known = _Judged(failed, self._known.files.union(holding, report.failing_files))
+        if known != self._known:
+            self._known = known
+            self.store.put(self._document, json.dumps(codec.write(known)) + "\n")
 
     def criterion(self, report: Report, *, reviewed: bool) -> Check | None:
         """What somebody has to look at before the work counts; None: it touches nothing that judges.
@@ -869,14 +864,15 @@ class JudgingWatch:
         return touched(changed, self._seen(report), self.work.text) if changed else []
 
     def _seen(self, report: Report) -> SeenFailures:
-        names = frozenset(test for _, test in self._failed if test)
+        failed = self._known.failed
+        names = frozenset(test for _, test in failed if test)
         files = {t: f for result in report.results for t, f in result.files.items() if t in names}
-        is_blind = any(kind in NAMES_TESTS and not test for kind, test in self._failed)
+        is_blind = any(kind in NAMES_TESTS and not test for kind, test in failed)
         return SeenFailures(
-            frozenset(kind for kind, _ in self._failed),
+            frozenset(kind for kind, _ in failed),
             names,
             files,
-            frozenset(self._holding),
+            self._known.files,
             [check.command for check in self.checks if check.command],
             is_blind,
         )
