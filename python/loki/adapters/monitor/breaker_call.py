@@ -13,15 +13,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
-from loki.action.loop.agent_call import is_outage
 from loki.agents.agent_report import Report, shows_outage
-from loki.agents.fallback_chain import CallUsage, ChainOptions, ChainRun, Circuit, Endpoint
+from loki.agents.fallback_chain import CallUsage, ChainOptions, ChainRun, Endpoint
 from loki.agents.fallback_driver import adrive, asleep, drive, spread
 from loki.agents.model_call import outage
 from loki.agents.preset import preset
 from loki.base.error import AgentError, BreakerOpen, LLMError
-from loki.decision.monitor.monitor_state import Failed, Passed
-from loki.decision.monitor.tool_command import Effect
 from loki.execution.resilience import ways
 
 if TYPE_CHECKING:
@@ -251,35 +248,6 @@ def seen(error: Exception, heard: list[Exception]) -> Exception:
 
 
 # --- What the breaker of a tool is told ---------------------------------------------------------------
-
-
-def tell(breaker: Circuit, event: Passed | Failed, output: object) -> None:
-    """Tell a breaker of a call, where that was an outage, or one may be over.
-
-    Args:
-        breaker: of what the call reached.
-        event: what came of it.
-        output: what it gave, or what it raised.
-    """
-    is_outage = _is_outage(event, output)
-    permit = breaker.try_acquire()
-    if permit is None:
-        return
-    is_probe = getattr(permit, "is_probe", False)
-    if is_outage:
-        permit.failure(str(event.failure) if isinstance(event, Failed) else "")
-    elif isinstance(event, Passed) and not (is_probe and event.call.effect is Effect.READ):
-        permit.success()  # what only reads may not have reached anything: it closes nothing
-    else:
-        permit.ignore()
-
-
-def _is_outage(event: Passed | Failed, output: object) -> bool:
-    """Whether what it reached is down; a bug in the tool's own code is not, whatever its text says."""
-    match = event.failure.match if isinstance(event, Failed) else None
-    if match is None or not match.is_infrastructure:
-        return False
-    return not isinstance(output, Exception) or is_outage(output)
 
 
 # --- The breaker of a service that a program asks by itself, and again --------------------------------

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 from urllib.parse import quote
 
-from loki.adapters.monitor.breaker_call import FallbackCalls, acall, astream, call, tell
+from loki.adapters.monitor.tool_breakers import tell
 from loki.base.error import AgentStuck, UsageError
 from loki.base.path_exists import path_exists
 from loki.base.secret import mask_output, mask_secrets, masked
@@ -68,6 +68,7 @@ from loki.recognition.pattern import HIGH
 from loki.runtime import Runtime
 
 if TYPE_CHECKING:
+    from loki.adapters.monitor.breaker_call import FallbackCalls
     from loki.agents.fallback_chain import ChainOptions
     from loki.workspace import Workspace
 
@@ -755,12 +756,16 @@ class Monitor:
             Exception: whatever the function raised: at once where that is no outage, else once the
                 retries are spent.
         """
+        from loki.adapters.monitor.breaker_call import call
+
         return call(self._ways, name, self.task, lambda: function(*args, **kwargs), self.wait)
 
     async def acall(
         self, name: str, function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """`call` of a coroutine function, in the running event loop."""
+        from loki.adapters.monitor.breaker_call import acall
+
         ask = partial(function, *args, **kwargs)
         return await acall(self._ways, name, self.task, ask, self.wait)
 
@@ -774,10 +779,14 @@ class Monitor:
             function: begins one stream.
             is_silent: whether an event says nothing yet, and another stream may begin after it.
         """
+        from loki.adapters.monitor.breaker_call import astream
+
         return astream(self._ways, name, self.task, function, is_silent, self.wait)
 
     def fallback_calls(self) -> FallbackCalls:
         """One call of a model whose members are asked in turn by somebody else: each through its breaker."""
+        from loki.adapters.monitor.breaker_call import FallbackCalls
+
         return FallbackCalls(self._ways, self.task, self.wait)
 
 
