@@ -113,7 +113,6 @@ def test_no_file_is_two() -> None:
         "loki.decision.loop_policy",
         "loki.decision.recovery",
         "loki.action.loop.loop",
-        "loki.action.loop.failure_analysis",
     ],
 )
 def test_the_pure_middle_reads_no_clock(module: str) -> None:

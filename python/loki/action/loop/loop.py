@@ -2,6 +2,7 @@
 
 GENERATE → VALIDATE → EXECUTE → EVALUATE → REGRESSION (→ LAND) → SUCCESS; a failure in any is analyzed
 (`loki.decision.loop_policy`) and leads to FIX → GENERATE, to a wait, to ESCALATE or to DEAD LETTER.
+Deciding takes no time, so ANALYZE is no phase of the machine: it happens inside the step.
 Where a proposal leaves its task, nothing of it is applied, and that is no failed attempt: it touches
 neither the task's retries nor a pattern's, and what it cost counts for the budget.
 
@@ -15,29 +16,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from loki.action.agent_protocol import Proposal
 from loki.action.changes.change import Change, Merge, Merged
-from loki.action.checks.check import Report
+from loki.action.checks.check import EVIDENCE, Report
 from loki.action.checks.regression import missing_tests, missing_tests_failure
 from loki.action.checks.results_comparison import Comparison
 from loki.action.gates.gate import Validation
-from loki.action.loop.failure_analysis import (
-    account,
-    analyze,
-    conclude,
-    finish,
-    hold,
-    interrupted,
-    other_strategy,
-    reflected,
-    review_needed,
-    succeed,
-)
+from loki.action.loop.briefing import from_facts
 from loki.action.loop.loop_events import (
     AgentFailed,
+    Amend,
     Answered,
     Ask,
     Begin,
@@ -51,19 +42,25 @@ from loki.action.loop.loop_events import (
     Event,
     Execute,
     Executed,
+    Finish,
     Interrupted,
     Keep,
     Malformed,
+    Note,
+    Observe,
+    Reflect,
     Reflected,
     Refused,
     ReportDrift,
     ReviewDrift,
     ReviewNeeded,
     RunChecks,
+    RunStrategy,
     StrategyResult,
     TakeBaseline,
     Validate,
     Validated,
+    Wait,
     Waited,
     prepend,
 )
@@ -73,73 +70,40 @@ from loki.action.loop.loop_state import (
     Phase,
     State,
     Step,
+    attempt_line,
     awaited,
     charged,
     measured,
+    of_record,
     paid,
     proposal_of,
     record,
     say,
     to_mend,
     took_effect,
+    usage,
     with_current,
     without_request,
 )
 from loki.base.log import quoted
-from loki.decision.drift.drift import Drift, DriftResponse, decide, worst
+from loki.base.time import isoformat
+from loki.decision.drift import drift
 from loki.decision.fallback_policy import IllegalTransition
-from loki.decision.loop_policy import Action
+from loki.decision.loop_policy import (
+    RETRY,
+    Action,
+    Decision,
+    PastFailure,
+    Situation,
+    decide,
+    next_untried,
+)
+from loki.memory import dead_letter
 from loki.memory.attempt import DRIFT
+from loki.memory.task_record import Outcome
+from loki.people.escalation import file_name
+from loki.people.human_review import HUMAN_REVIEW
 from loki.recognition.failure import Failure
-
-# --- Where a proposal leaves its task -----------------------------------------------------------------
-
-
-def _drifted(state: State, event: Drifted, now: datetime) -> Step:
-    verdict = decide(event.drifts, event.count, state.drift, has_reviewer=event.has_reviewer)
-    proposal = proposal_of(state)
-    line = say(
-        state,
-        f"drift={event.count} severity={worst(event.drifts)} move={verdict.move.value} "
-        f"reason={quoted(verdict.reason)}",
-        warning=True,
-    )
-    report = ReportDrift(event.drifts, proposal.agent)
-    if verdict.move is DriftResponse.PAUSE:
-        ask = replace(report, ask=verdict.reason)
-        end = finish(state, now, "escalated", verdict.reason, trigger=DRIFT)
-        return prepend((line, ask, _kept(state, event.drifts, now)), end)
-    if verdict.move is DriftResponse.REVIEW:
-        return state, (line, report, ReviewDrift(proposal, event.drifts))
-    if verdict.move is DriftResponse.PASS:
-        return state, (line, report, Validate(proposal))
-    return prepend((line, report), _send_back(state, event.drifts, now))
-
-
-def _drift_reviewed(state: State, event: DriftReviewed, now: datetime) -> Step:
-    said = "approved" if event.approved else "rejected"
-    line = say(
-        state,
-        f"drift review={said} by={quoted(event.by)} reason={quoted(event.reason)}",
-        warning=not event.approved,
-    )
-    if event.approved:
-        return state, (line, Validate(proposal_of(state)))
-    return prepend((line,), _send_back(state, event.drifts, now))
-
-
-def _send_back(state: State, drifts: tuple[Drift, ...], now: datetime) -> Step:
-    """Back to reasoning: what was proposed may be proposed again, by who insists."""
-    digest = proposal_of(state).change.digest()
-    proposed = {key: shown for key, shown in state.proposed.items() if key != digest}
-    after = replace(state, drift=state.drift.sent_back(drifts), proposed=proposed)
-    return prepend((_kept(state, drifts, now),), _generate(after, now, again=True))
-
-
-def _kept(state: State, drifts: tuple[Drift, ...], now: datetime) -> Keep:
-    said = "; ".join(drift.detected_drift for drift in drifts)
-    return Keep(replace(record(state, now, DRIFT, None, None), error=said, phase=state.phase.value))
-
 
 # --- A step of the machine ----------------------------------------------------------------------------
 
@@ -159,6 +123,407 @@ def step(state: State, event: Event, now: datetime) -> Step:
     if handler is None:
         raise IllegalTransition(f"{type(event).__name__} in phase {state.phase.value}")
     return handler(state, event, now)
+
+
+# --- How the loop ends --------------------------------------------------------------------------------
+
+NO_EVIDENCE = (
+    "No check that failed before passes now, and no new test was seen to fail without the change: nothing "
+    "shows that the feature is there"
+)
+
+
+def _succeed(state: State, now: datetime, status: str, reason: str) -> Step:
+    """The attempt in flight was the last one: record it, and end."""
+    result = "success" if status == "success" else status
+    kept = Keep(record(state, now, result, None, None))
+    line = attempt_line(state, None, None, result=result)
+    return prepend((kept, line), _finish(state, now, status, reason))
+
+
+def _conclude(state: State, now: datetime) -> Step:
+    """Everything that can be checked is well: success, or a person's approval is still missing."""
+    if not state.waiting:
+        helped = " after a person's help" if state.helped and state.current is None else ""
+        reason = f"every check passes{helped}"
+        if state.current is None:
+            return _finish(state, now, "success", reason)
+        return _succeed(state, now, "success", reason)
+    named = ", ".join(state.waiting)
+    missing = f"every other check passes; a person has to approve: {named}"
+    if EVIDENCE in state.waiting:
+        missing += f". {NO_EVIDENCE}"
+    kept: tuple[Effect, ...] = ()
+    if state.current is not None:
+        kept = (
+            Keep(record(state, now, "unverified", None, None)),
+            attempt_line(state, None, None, result="unverified"),
+        )
+    state = replace(state, failure=None)
+    end = _finish(state, now, "escalated", missing, trigger="approval", awaiting=state.waiting)
+    return prepend(kept, end)
+
+
+def _finish(
+    state: State,
+    now: datetime,
+    status: str,
+    reason: str,
+    *,
+    trigger: str = "",
+    breaker: str | None = None,
+    retry_at: datetime | None = None,
+    awaiting: tuple[str, ...] = (),
+    review: str | None = None,
+) -> Step:
+    """End the task with a status and, where a person has something to read, a page."""
+    failure = None if status in {"success", "unverified"} else to_mend(state)
+    attempts = state.made_before + state.made
+    elapsed = now - (state.started or now)
+    outcome = Outcome(
+        state.setting.task.id,
+        status,
+        attempts,
+        state.files,
+        failure.match.pattern if failure and failure.match else None,
+        reason,
+        round(elapsed.total_seconds() * 1000),
+        trigger,
+        breaker=breaker,
+        retry_at=retry_at,
+        awaiting=awaiting,
+        review=review,
+    )
+    outcome = replace(outcome, page=_page(outcome, now))
+    state = replace(state, phase=Phase.DONE, outcome=outcome)
+    effects: list[Effect] = []
+    if status == "failed" and trigger != "budget":
+        effects.append(say(state, f"dead_letter reason={trigger}"))
+    answer = state.failure if failure and failure is not state.failure else None
+    shown = f"status={status} total_attempts={attempts} duration_ms={outcome.duration_ms}"
+    return state, (*effects, Finish(outcome, failure, answer), say(state, shown))
+
+
+def _page(outcome: Outcome, now: datetime) -> str | None:
+    """The page that tells a person more, relative to ``.loki/``."""
+    if outcome.status == "escalated":
+        return file_name(isoformat(now), outcome.task_id)
+    if outcome.status == "failed" and outcome.trigger != "budget":
+        return dead_letter.page_name(outcome.task_id)
+    return None
+
+
+def _review_needed(state: State, event: ReviewNeeded, now: datetime) -> Step:
+    """A person has to decide before the loop goes on: what was to be done next is not done."""
+    effects: tuple[Effect, ...] = ()
+    if event.proposal is not None:
+        state = charged(with_current(state, proposal=event.proposal), event.proposal)
+    if state.phase is Phase.GENERATE and event.proposal is None:
+        state = without_request(state)
+    elif state.current is not None:
+        effects = (Keep(record(state, now, "interrupted", None, None)),)
+    end = _finish(state, now, "escalated", event.reason, trigger=HUMAN_REVIEW, review=event.review)
+    return prepend(effects, end)
+
+
+def _interrupted(state: State, event: Interrupted, now: datetime) -> Step:
+    """The run is to stop, whatever it is doing: what is under way is recorded."""
+    reason = "interrupted; run it again to go on"
+    in_flight = {
+        Phase.GENERATE,
+        Phase.VALIDATE,
+        Phase.EXECUTE,
+        Phase.EVALUATE,
+        Phase.REGRESSION,
+        Phase.LAND,
+    }
+    effects: tuple[Effect, ...] = ()
+    state = _ended(state, event.files)
+    if state.phase is Phase.GENERATE and not event.asked:
+        state = without_request(state)
+    elif state.phase in in_flight and state.current is not None:
+        effects = (Keep(record(state, now, "interrupted", None, None)),)
+    elif state.facts is not None:
+        effects = (Note(state.facts),)
+    if event.out_of_time:
+        end = _finish(state, now, "failed", _out_of_time(state, now), trigger="budget")
+    else:
+        end = _finish(state, now, "interrupted", reason, trigger="interrupted")
+    return prepend(effects, end)
+
+
+def _out_of_time(state: State, now: datetime) -> str:
+    budget, used = state.setting.task.budget, usage(state, now)
+    # The timer that ended it may be a moment ahead of the clock by which the run is measured.
+    used = replace(used, seconds=max(used.seconds, budget.seconds or 0.0))
+    return budget.spent(used) or "the time budget is spent"
+
+
+def _ended(state: State, changed: tuple[str, ...]) -> State:
+    """The state with what something changed that was ended before it could tell."""
+    current = state.current
+    if state.phase is Phase.EXECUTE and current is not None and current.executed is None:
+        own = set(changed) - set(state.files) | set(proposal_of(state).change.paths)
+        state = with_current(state, executed=Executed(tuple(p for p in changed if p in own)))
+    return replace(state, files=tuple(dict.fromkeys((*state.files, *changed))))
+
+
+# --- What the loop may still spend, and how it waits --------------------------------------------------
+
+
+def left(state: State, now: datetime) -> float | None:
+    """Seconds of the time budget that are left, negative where it is spent; None: there is none."""
+    limit = state.setting.task.budget.seconds
+    if limit is None or state.started is None:
+        return None
+    return limit - (now - state.started).total_seconds()
+
+
+def _back_off(state: State, decision: Decision, now: datetime, retry_after: float | None) -> Step:
+    """Wait before the next attempt, longer each time; end where that would use up the budget.
+
+    Args:
+        state: the state.
+        decision: why.
+        now: the time of day.
+        retry_after: seconds that a service asked for, or None; the longer wait wins.
+    """
+    streak = state.past.wait_streak
+    setting = state.setting
+    seconds = setting.backoff.wait(
+        streak, setting.task.id, offset=1, retry_after=retry_after, left=left(state, now)
+    )
+    if seconds is None:
+        reason = f"the time budget of {setting.task.budget.seconds:g} s leaves no room for a wait"
+        return _finish(state, now, "failed", reason, trigger="budget")
+    state = replace(state, phase=Phase.WAIT, wait_seconds=seconds)
+    return state, (Wait(seconds, decision.reason),)
+
+
+def _hold(state: State, refused: Refused, now: datetime) -> Step:
+    """No call may go out: wait until one may where that is wanted, else end, to be gone on with."""
+    seconds = refused.retry_after
+    at = None if seconds is None else now + timedelta(seconds=seconds)
+    reason = _why(refused, now)
+    if seconds is not None and _is_worth_waiting(state, refused, seconds, now):
+        state = replace(state, phase=Phase.BREAKER, wait_seconds=seconds)
+        return state, (Wait(seconds, reason),)
+    return _finish(
+        state, now, "paused", reason, trigger="circuit_open", breaker=refused.name, retry_at=at
+    )
+
+
+def _why(refused: Refused, now: datetime) -> str:
+    """What a person is told: which breaker, until when, and what failed."""
+    until = "until somebody closes it"
+    if refused.retry_after is not None:
+        until = f"until {isoformat(now + timedelta(seconds=refused.retry_after))}"
+    said = refused.last_error.rstrip(".")  # this, too, is read as a sentence
+    error = f"; the last error was: {said}" if said else ""
+    return f"the circuit breaker {refused.name} lets no call through {until}{error}"
+
+
+def _is_worth_waiting(state: State, refused: Refused, seconds: float, now: datetime) -> bool:
+    """As the task says; where it says nothing, between probes and within a time budget."""
+    task, remaining = state.setting.task, left(state, now)
+    if task.wait is False or (remaining is not None and seconds >= remaining):
+        return False
+    return bool(task.wait) or refused.between_probes or remaining is not None
+
+
+def _account(state: State, now: datetime) -> tuple[State, tuple[Effect, ...], str | None]:
+    """What is to be warned of, once for each limit, and why no further attempt may begin."""
+    budget, used = state.setting.task.budget, usage(state, now)
+    nearly = budget.nearly_spent(used)
+    warnings = tuple(
+        say(state, f"budget={name} {text}", warning=True)
+        for name, text in nearly.items()
+        if name not in state.warned
+    )
+    return replace(state, warned=state.warned | nearly.keys()), warnings, budget.spent(used)
+
+
+# --- What a failure leads to --------------------------------------------------------------------------
+
+
+def _analyze(
+    state: State,
+    failure: Failure,
+    now: datetime,
+    agent: AgentFailed | None = None,
+    *,
+    of_answer: bool = False,
+    landing: bool = False,
+    violation: str = "",
+) -> Step:
+    """Record a failed attempt and do what the rules say about its failure.
+
+    Args:
+        state: the state, its attempt in flight.
+        failure: what failed.
+        now: the time of day.
+        agent: where the agent could not answer: how.
+        of_answer: it is one of the answer alone, like one that changes nothing. It arms no sign:
+            another task's would have nothing in common with it.
+        landing: the project has changed under the work. It arms no sign either: the same approach
+            may well be right.
+        violation: how security was violated, a line, or "".
+    """
+    setting = state.setting
+    refused = agent.refused if agent else None
+    counted = state.current.progress if state.current else None
+    progress, _ = of_record(counted)
+    situation = Situation(
+        failure,
+        state.past,
+        setting.patterns.patterns,
+        setting.limits,
+        agent is not None,
+        f"the agent cannot go on: {failure.said}" if agent and not agent.retryable else "",
+        _why(refused, now) if refused else "",
+        agent is not None and agent.gave_up,
+        landing,
+        violation,
+        progress=progress,
+    )
+    decision = decide(situation)
+    infrastructure = situation.is_infrastructure
+    past = PastFailure(failure, decision.strategy, infrastructure, progress)
+    failed_in = state.phase
+    attempt = record(state, now, "failed", failure, decision, infrastructure=infrastructure)
+    if agent is not None:
+        attempt = replace(attempt, tokens=agent.tokens or None, cost=agent.cost or None)
+    effects: list[Effect] = [Keep(attempt), attempt_line(state, failure, decision)]
+    facts = None
+    if not infrastructure and state.current is not None:
+        current = state.current
+        if not (of_answer or landing):
+            effects.append(Observe(failure, _led_there(current), current.failed_command))
+        facts = from_facts(state, failure, decision, now)
+    state = replace(
+        state,
+        past=state.past.add(past),
+        failure=failure,
+        of_answer=of_answer,
+        unmended=(state.unmended or state.failure) if of_answer or agent else None,
+        decision=decision,
+        help=None,
+        helpless=frozenset(),
+        failed_in=failed_in,
+        facts=facts,
+    )
+    if facts is not None:
+        return replace(state, phase=Phase.REFLECT), (*effects, Reflect(facts, failure))
+    if agent is not None:  # who could not answer may have spent the rest
+        state, warnings, spent = _account(state, now)
+        effects += warnings
+        if spent is not None:
+            return prepend(effects, _finish(state, now, "failed", spent, trigger="budget"))
+    return prepend(effects, _carry_out(state, decision, now, agent))
+
+
+def _reflected(state: State, event: Reflected, now: datetime) -> Step:
+    """Keep what the agent, or else the facts, say of the failed attempt; do what was decided."""
+    facts, decision = state.facts, state.decision
+    assert facts is not None and decision is not None  # noqa: PT018
+    note = event.reflection.on(facts, event.by) if event.reflection else facts
+    effects: list[Effect] = [Note(note)]
+    if event.error:
+        effects.append(say(state, f"no reflection by the agent: {event.error}", warning=True))
+    state = replace(charged(state, event), facts=None)
+    return prepend(effects, _carry_out(state, decision, now, None))
+
+
+def _carry_out(state: State, decision: Decision, now: datetime, agent: AgentFailed | None) -> Step:
+    failure = to_mend(state)
+    assert failure is not None
+    if decision.action is Action.PAUSE:
+        assert agent is not None and agent.refused is not None  # noqa: PT018
+        return _hold(state, agent.refused, now)
+    if decision.action is Action.ESCALATE:
+        return _finish(state, now, "escalated", decision.reason, trigger=decision.trigger)
+    if decision.action is Action.DEAD_LETTER:
+        return _finish(state, now, "failed", decision.reason, trigger=decision.trigger)
+    if decision.strategy == RETRY:
+        return _back_off(state, decision, now, agent.retry_after if agent else None)
+    assert decision.strategy is not None
+    return replace(state, phase=Phase.FIX), (RunStrategy(decision.strategy, failure, state.files),)
+
+
+def _led_there(current: Current) -> str:
+    """What a sign would forbid: a change that nobody described is not every change of its files."""
+    described = current.proposal is None or current.proposal.description
+    return current.approach if described else f"{current.approach} as in attempt {current.number}"
+
+
+def _other_strategy(state: State, event: StrategyResult, now: datetime) -> Step:
+    """A strategy could not be carried out: the next one is tried, or a person is asked."""
+    failure = to_mend(state)
+    assert state.failure is not None and failure is not None  # noqa: PT018
+    match = state.failure.match
+    pattern = state.setting.patterns.patterns.get(match.pattern) if match else None
+    helpless = state.helpless | {event.strategy}
+    tried = {*state.past.answers} | helpless
+    other = next_untried(pattern, tried)
+    message = f"strategy {event.strategy} failed: {event.error}"
+    if other is None or other in {"escalate", RETRY}:
+        end = _finish(state, now, "escalated", f"{message}; none is left", trigger="strategy")
+        return prepend((say(state, message, warning=True),), end)
+    state = replace(state, past=state.past.amended(other), helpless=helpless)
+    return state, (
+        say(state, f"{message}, trying {other}", warning=True),
+        Amend(state.last_number, other),
+        RunStrategy(other, failure, state.files),
+    )
+
+
+# --- Where a proposal leaves its task -----------------------------------------------------------------
+
+
+def _drifted(state: State, event: Drifted, now: datetime) -> Step:
+    verdict = drift.decide(event.drifts, event.count, state.drift, has_reviewer=event.has_reviewer)
+    proposal = proposal_of(state)
+    line = say(
+        state,
+        f"drift={event.count} severity={drift.worst(event.drifts)} move={verdict.move.value} "
+        f"reason={quoted(verdict.reason)}",
+        warning=True,
+    )
+    report = ReportDrift(event.drifts, proposal.agent)
+    if verdict.move is drift.DriftResponse.PAUSE:
+        ask = replace(report, ask=verdict.reason)
+        end = _finish(state, now, "escalated", verdict.reason, trigger=DRIFT)
+        return prepend((line, ask, _kept(state, event.drifts, now)), end)
+    if verdict.move is drift.DriftResponse.REVIEW:
+        return state, (line, report, ReviewDrift(proposal, event.drifts))
+    if verdict.move is drift.DriftResponse.PASS:
+        return state, (line, report, Validate(proposal))
+    return prepend((line, report), _send_back(state, event.drifts, now))
+
+
+def _drift_reviewed(state: State, event: DriftReviewed, now: datetime) -> Step:
+    said = "approved" if event.approved else "rejected"
+    line = say(
+        state,
+        f"drift review={said} by={quoted(event.by)} reason={quoted(event.reason)}",
+        warning=not event.approved,
+    )
+    if event.approved:
+        return state, (line, Validate(proposal_of(state)))
+    return prepend((line,), _send_back(state, event.drifts, now))
+
+
+def _send_back(state: State, drifts: tuple[drift.Drift, ...], now: datetime) -> Step:
+    """Back to reasoning: what was proposed may be proposed again, by who insists."""
+    digest = proposal_of(state).change.digest()
+    proposed = {key: shown for key, shown in state.proposed.items() if key != digest}
+    after = replace(state, drift=state.drift.sent_back(drifts), proposed=proposed)
+    return prepend((_kept(state, drifts, now),), _generate(after, now, again=True))
+
+
+def _kept(state: State, drifts: tuple[drift.Drift, ...], now: datetime) -> Keep:
+    said = "; ".join(one.detected_drift for one in drifts)
+    return Keep(replace(record(state, now, DRIFT, None, None), error=said, phase=state.phase.value))
 
 
 # --- The phases ---------------------------------------------------------------------------------------
@@ -186,15 +551,15 @@ def _baseline(state: State, event: Checked, now: datetime) -> Step:
         return _accept(replace(state, waiting=waiting), now)
     if is_done:
         reason = "nothing to do: every check passed before the first attempt"
-        return finish(state, now, "success", reason)
+        return _finish(state, now, "success", reason)
     return _generate(state, now)
 
 
 def _generate(state: State, now: datetime, *, delay: float = 0.0, again: bool = False) -> Step:
     """Begin the next attempt, if there is time left; ``again``: with the question of the last."""
-    state, warnings, spent = account(state, now)
+    state, warnings, spent = _account(state, now)
     if spent is not None:
-        return prepend(warnings, finish(state, now, "failed", spent, trigger="budget"))
+        return prepend(warnings, _finish(state, now, "failed", spent, trigger="budget"))
     number = state.last_number + 1
     current = Current(number, now, delay_seconds=delay)
     state = replace(
@@ -247,21 +612,21 @@ def _answered(state: State, event: Answered, now: datetime) -> Step:
 
 def _refuse(state: State, now: datetime, code: str, message: str) -> Step:
     failure = Failure.of(message, tool="loki", error_code=code)
-    return analyze(state, failure, now, of_answer=state.phase is Phase.GENERATE)
+    return _analyze(state, failure, now, of_answer=state.phase is Phase.GENERATE)
 
 
 def _agent_failed(state: State, event: AgentFailed, now: datetime) -> Step:
-    return analyze(charged(state, event), event.failure, now, event)
+    return _analyze(charged(state, event), event.failure, now, event)
 
 
 def _malformed(state: State, event: Malformed, now: datetime) -> Step:
     if event.proposal is not None:
         state = charged(with_current(state, proposal=event.proposal), event.proposal)
-    return analyze(state, event.failure, now, of_answer=True)
+    return _analyze(state, event.failure, now, of_answer=True)
 
 
 def _refused(state: State, event: Refused, now: datetime) -> Step:
-    return hold(without_request(state), event, now)
+    return _hold(without_request(state), event, now)
 
 
 def _edited(state: State, event: Edited, now: datetime) -> Step:
@@ -273,10 +638,10 @@ def _edited(state: State, event: Edited, now: datetime) -> Step:
     state = took_effect(state, event.files)
     if event.failure is not None or event.ok is False:
         failure = event.failure or Failure.of("the caller reported a failure without its output")
-        return analyze(state, failure, now)
+        return _analyze(state, failure, now)
     if state.setting.task.checks:
         return _evaluate(state)
-    return succeed(state, now, "unverified", "the caller reports success; no check verified it")
+    return _succeed(state, now, "unverified", "the caller reports success; no check verified it")
 
 
 def _validated(state: State, event: Validated, now: datetime) -> Step:
@@ -289,7 +654,7 @@ def _validated(state: State, event: Validated, now: datetime) -> Step:
     )
     if not validation.passed:
         failure = validation.failure(state.setting.patterns)
-        return prepend((line,), analyze(state, failure, now, violation=validation.security))
+        return prepend((line,), _analyze(state, failure, now, violation=validation.security))
     proposal = proposal_of(state)
     baseline: tuple[Effect, ...] = ()
     if state.setting.checks_regressions:
@@ -302,7 +667,7 @@ def _executed(state: State, event: Executed, now: datetime) -> Step:
     if event.commands:
         state = replace(state, worked=True)
     if event.failure is not None:
-        return analyze(state, event.failure, now)
+        return _analyze(state, event.failure, now)
     return _evaluate(state)
 
 
@@ -319,13 +684,13 @@ def _evaluated(state: State, event: Checked, now: datetime) -> Step:
     # A runner that says which tests ran, none of them failing, fails because tests are gone.
     is_empty = first is not None and first.tests is not None and not report.failing_tests
     if lost and (first is None or is_empty):
-        return analyze(state, missing_tests_failure(lost), now)
+        return _analyze(state, missing_tests_failure(lost), now)
     if first is not None and first.failure is not None:
-        return analyze(state, first.failure, now)
+        return _analyze(state, first.failure, now)
     if not state.worked:
         return _refuse(state, now, "nothing-done", "every check passes, but nothing was changed")
     if not state.setting.task.checks and state.setting.needs_check:
-        return succeed(state, now, "unverified", "the change is made; no check verified it")
+        return _succeed(state, now, "unverified", "the change is made; no check verified it")
     return _accept(replace(state, waiting=awaited(state, report)), now)
 
 
@@ -349,7 +714,7 @@ def _compared(state: State, event: Compared, now: datetime) -> Step:
         return prepend((line,), _land(state, now))
     if state.current is None:  # what an earlier execution broke is where this one begins
         return prepend((line,), _generate(replace(state, failure=failure), now))
-    return prepend((line,), analyze(state, failure, now))
+    return prepend((line,), _analyze(state, failure, now))
 
 
 def _land(state: State, now: datetime) -> Step:
@@ -357,11 +722,6 @@ def _land(state: State, now: datetime) -> Step:
     if not state.setting.lands or state.waiting:
         return _conclude(state, now)
     return replace(state, phase=Phase.LAND), (Merge(),)
-
-
-def _conclude(state: State, now: datetime) -> Step:
-    helped = " after a person's help" if state.helped and state.current is None else ""
-    return conclude(state, now, f"every check passes{helped}")
 
 
 def _landed(state: State, event: Merged, now: datetime) -> Step:
@@ -374,13 +734,13 @@ def _landed(state: State, event: Merged, now: datetime) -> Step:
     state = replace(state, files=(), proposed={}, altered=True, regressed=frozenset())
     if state.current is None:
         return _generate(replace(state, failure=event.failure), now)
-    return analyze(state, event.failure, now, landing=True)
+    return _analyze(state, event.failure, now, landing=True)
 
 
 def _helped(state: State, event: StrategyResult, now: datetime) -> Step:
     assert state.failure is not None
     if event.error:
-        return other_strategy(state, event, now)
+        return _other_strategy(state, event, now)
     if event.files or event.acted:
         state = replace(took_effect(state, event.files), worked=True, altered=True)
     return _generate(replace(state, help=event), now)
@@ -393,9 +753,9 @@ def _waited(state: State, _event: Waited, now: datetime) -> Step:
     is_retry = state.decision.action is Action.RETRY
     if not is_retry or state.failed_in in {Phase.GENERATE, Phase.VALIDATE}:
         return _generate(replace(state, help=None), now, delay=waited, again=is_retry)
-    state, warnings, spent = account(state, now)
+    state, warnings, spent = _account(state, now)
     if spent is not None:
-        return prepend(warnings, finish(state, now, "failed", spent, trigger="budget"))
+        return prepend(warnings, _finish(state, now, "failed", spent, trigger="budget"))
     number = state.last_number + 1
     current = replace(
         state.attempt,
@@ -422,27 +782,29 @@ Handler = Callable[[State, Any, datetime], Step]
 TABLE: Mapping[tuple[Phase, type[Any]], Handler] = {
     (Phase.NEW, Begin): _begin,
     (Phase.BASELINE, Checked): _baseline,
-    (Phase.BASELINE, ReviewNeeded): review_needed,
+    (Phase.BASELINE, ReviewNeeded): _review_needed,
     (Phase.GENERATE, Answered): _answered,
     (Phase.GENERATE, AgentFailed): _agent_failed,
     (Phase.GENERATE, Refused): _refused,
     (Phase.GENERATE, Malformed): _malformed,
     (Phase.GENERATE, Edited): _edited,
-    (Phase.GENERATE, ReviewNeeded): review_needed,
+    (Phase.GENERATE, ReviewNeeded): _review_needed,
     (Phase.VALIDATE, Validated): _validated,
     (Phase.VALIDATE, Drifted): _drifted,
     (Phase.VALIDATE, DriftReviewed): _drift_reviewed,
     (Phase.EXECUTE, Executed): _executed,
-    (Phase.EXECUTE, ReviewNeeded): review_needed,
+    (Phase.EXECUTE, ReviewNeeded): _review_needed,
     (Phase.EVALUATE, Checked): _evaluated,
     (Phase.REGRESSION, Compared): _compared,
     (Phase.LAND, Merged): _landed,
-    (Phase.LAND, ReviewNeeded): review_needed,
-    (Phase.REFLECT, Reflected): reflected,
+    (Phase.LAND, ReviewNeeded): _review_needed,
+    (Phase.REFLECT, Reflected): _reflected,
     (Phase.FIX, StrategyResult): _helped,
     (Phase.WAIT, Waited): _waited,
     (Phase.BREAKER, Waited): _waited_for_breaker,
     **{
-        (phase, Interrupted): interrupted for phase in Phase if phase not in {Phase.NEW, Phase.DONE}
+        (phase, Interrupted): _interrupted
+        for phase in Phase
+        if phase not in {Phase.NEW, Phase.DONE}
     },
 }

@@ -31,8 +31,7 @@ from loki.action.loop.agent_call import (
     reflects,
     run_coroutine,
 )
-from loki.action.loop.failure_analysis import left
-from loki.action.loop.loop import step
+from loki.action.loop.loop import left, step
 from loki.action.loop.loop_events import (
     AgentFailed,
     Answered,
