@@ -78,8 +78,8 @@ def measure(folder: Path, attempts: int, files: int, *, git: bool) -> dict[str, 
             "overhead", checks=["python -m pytest"], complexity="low", max_attempts=attempts
         ) as task,
     ):
-        assert task._performer is not None
-        task._performer.checks = Ready(2 * attempts + 10)  # type: ignore[assignment]
+        assert task._session is not None
+        task._session.performer.checks = Ready(2 * attempts + 10)  # type: ignore[assignment]
         outcome = task.run(agent)
     end = time.perf_counter() - begin
     gaps = [(b - a) * 1000 for a, b in itertools.pairwise(moments)]

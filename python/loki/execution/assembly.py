@@ -10,7 +10,7 @@ import math
 import os
 import shlex
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -75,13 +75,10 @@ def spent_since(workspace: Workspace, since: datetime) -> float:
         log = log_name(task)
         written = store.written_at(log)
         is_old = written is not None and written < since.timestamp()
-        attempts = 0.0 if is_old else _sum(store.scan(log), since)
+        records = () if is_old else store.scan(log)
+        attempts = sum(_cost(record, "timestamp", since) for record in records)
         total += max(attempts, calls.pop(task, 0.0))
     return total + sum(calls.values())
-
-
-def _sum(records: Iterable[Mapping[str, Any]], since: datetime) -> float:
-    return sum(_cost(record, "timestamp", since) for record in records)
 
 
 def _cost(record: Mapping[str, Any], when: str, since: datetime) -> float:
@@ -89,8 +86,7 @@ def _cost(record: Mapping[str, Any], when: str, since: datetime) -> float:
     if not isinstance(cost, (int, float)) or not math.isfinite(cost) or cost <= 0:
         return 0.0
     # Ours are all written in one form; what others wrote may name a zone.
-    is_ours = at.endswith("Z")
-    then = None if is_ours else moment(at)
+    then = None if at.endswith("Z") else moment(at)
     said = isoformat(then) if then else at
     return float(cost) if said >= isoformat(since) else 0.0
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loki.action.checks.check import EVIDENCE, Check
 from loki.action.loop.agent_call import AnyAgent
-from loki.action.loop.loop_driver import resumption_status
+from loki.action.loop.loop_driver import in_thread, resumption_status
 from loki.action.loop.loop_events import Wait, Waited
 from loki.action.loop.recorder import forget_refused
 from loki.action.loop.resumption import ENDED
@@ -24,7 +24,6 @@ from loki.action.pipelines.pipeline_stage import Input, StageAgent, planner, sec
 from loki.action.pipelines.pipeline_state import (
     SETTLED,
     AskApproval,
-    Effect,
     Event,
     Interrupted,
     OutputsRead,
@@ -61,7 +60,7 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 
-# --- Who works on a stage: agents by the names that pipelines give them -------------------------------
+# --- Who works on a stage -----------------------------------------------------------------------------
 
 EVERY_OTHER = "*"
 """Stands, among the names of agents, for all that are not named."""
@@ -90,7 +89,7 @@ def agent_of(stage: StageSpec, agents: Agents | None, workspace: Workspace) -> A
         raise UsageError(f"stage {stage.id}: {error}{also}") from None
 
 
-# --- What flows from stage to stage: documents, summaries of changes, files, parameters ---------------
+# --- What flows from stage to stage -------------------------------------------------------------------
 
 logger = logging.getLogger("loki")
 
@@ -163,7 +162,7 @@ def _input(workspace: Workspace, state: RunState, name: str) -> Input:
     return Input(name, f"of stage {maker}", _output(workspace, state, name), str(file))
 
 
-# --- One process's work on a run of a pipeline: performs what the pure machine asks for ---------------
+# --- A run, from stage to stage -----------------------------------------------------------------------
 
 LEAST_SECONDS = 0.001
 """A time that is over as soon as it is looked at."""
@@ -251,21 +250,17 @@ class PipelineSession:
         answer: Event | None = None
         for effect in effects:
             if isinstance(effect, RunStage):
-                return (
-                    (None, self.interrupted()) if self._cancelled.is_set() else self._work(effect)
-                )
-            answer = self._perform(effect) or answer
+                if self._cancelled.is_set():
+                    return None, self.interrupted()
+                return self._work(effect)
+            answer = self._performs[type(effect)](effect) or answer
         return None, answer
-
-    def _perform(self, effect: Effect) -> Event | None:
-        perform = self._performs.get(type(effect))
-        return perform(effect) if perform else None
 
     def _save(self) -> None:
         data = pipeline_record.to_dict(self.state, self._file, self.workspace.clock.now())
         pipeline_record.save(self.workspace.store, data)
 
-    # --- a stage's task ---------------------------------------------------------------------------
+    # --- A stage's task ---------------------------------------------------------------------------
 
     def _work(self, effect: RunStage) -> tuple[StageWork | None, Event | None]:
         """The stage's task, to be worked on; or how it ended, where nobody has taken note yet."""
@@ -373,7 +368,7 @@ class PipelineSession:
             handed_on,
         )
 
-    # --- the other effects ------------------------------------------------------------------------
+    # --- The other effects ------------------------------------------------------------------------
 
     def _pause(self, effect: Wait) -> Event:
         logger.info("[pipeline] run=%s waiting %.1f s %s", self.state.run, effect.seconds,
@@ -504,7 +499,7 @@ def narrowed(budget: Budget, attempts: int | None, seconds: float) -> Budget:
     return replace(budget, attempts=min(limits, default=None), seconds=least)
 
 
-# --- Works on a run of a pipeline until it ends: the thin loops between a session and its stages ------
+# --- Drivers ------------------------------------------------------------------------------------------
 
 
 def drive(session: PipelineSession, event: Event) -> PipelineOutcome:
@@ -518,24 +513,12 @@ def drive(session: PipelineSession, event: Event) -> PipelineOutcome:
 async def adrive(session: PipelineSession, event: Event) -> PipelineOutcome:
     """The same without blocking the event loop; cancelling it interrupts the run."""
     with ThreadPoolExecutor(1, thread_name_prefix="loki-pipeline") as thread:
-        pending = await _in(thread, session, event)
+        pending = await in_thread(thread, session.cancel, session.answer, event)
         while isinstance(pending, StageWork):
             try:
                 event = await pending.arun()
             except asyncio.CancelledError:
                 session.answer(session.interrupted())
                 raise
-            pending = await _in(thread, session, event)
+            pending = await in_thread(thread, session.cancel, session.answer, event)
         return pending
-
-
-async def _in(
-    thread: ThreadPoolExecutor, session: PipelineSession, event: Event
-) -> StageWork | PipelineOutcome:
-    future = asyncio.get_running_loop().run_in_executor(thread, session.answer, event)
-    try:
-        return await asyncio.shield(future)
-    except asyncio.CancelledError:
-        session.cancel()
-        await asyncio.wait([future])
-        raise

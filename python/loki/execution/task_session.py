@@ -21,9 +21,8 @@ from loki.action.checks.regression import RegressionCheck
 from loki.action.checks.task_changes import TaskChanges
 from loki.action.loop import loop_driver
 from loki.action.loop.agent_call import AnyAgent, as_event, breaker_of, is_resilient, record_of
-from loki.action.loop.briefing import Limits
 from loki.action.loop.conversation_context import Conversation
-from loki.action.loop.drift_detector import DriftDetector, Settings
+from loki.action.loop.drift_detector import DriftDetector
 from loki.action.loop.human_review_check import HumanReviewCheck
 from loki.action.loop.loop_driver import Session, resumption_status
 from loki.action.loop.loop_events import Answered, Ask, Edited, Event, Interrupted
@@ -223,18 +222,12 @@ def performer(
         clock,
         workspace.gates,
         cancelled,
-        Limits(**config.briefing.model_dump()),
+        config.briefing,
         signals,
-        DriftDetector(
-            spec,
-            signals,
-            judge,
-            Settings(**config.drift.model_dump()),
-            HumanReviews(store, clock),
-        ),
+        DriftDetector(spec, signals, judge, config.drift, HumanReviews(store, clock)),
         Conversation(recorder, signals, drift.Limits(**config.context.model_dump())),
-        reviewing=reviewing(workspace, spec, executor),
-        judging=JudgingWatch(spec.checks, spec.id, work, store, config.review.changed_tests),
+        reviewing(workspace, spec, executor),
+        JudgingWatch(spec.checks, spec.id, work, store, config.review.changed_tests),
     )
 
 
@@ -273,7 +266,6 @@ class Task:
             performer, workspace
         )
         self._session: Session | None = None
-        self._performer: Performer | None = None
         self._open: OpenAttempt | None = None
         self._stack = ExitStack()
 
@@ -301,7 +293,6 @@ class Task:
             self._stack.close()
             raise
         self._stack.callback(guard(self.workspace).rules.tasks.discard, self.spec.id)
-        self._performer = performer
         self._stack.callback(performer.copies.close)
         self._session = Session(state, performer, self.workspace.clock)
         self._stack.enter_context(listening(self.workspace.folder, self._heard, self.spec.id))
@@ -359,22 +350,6 @@ class Task:
             assert attempt.pending is not None
             pending = attempt.pending
 
-    def watch(self) -> Callable[[], tuple[str, ...]]:
-        """Record what the caller itself does to the project; see `Executor.watch`."""
-        assert self._performer is not None
-        return self._performer.executor.watch()
-
-    def noted(self, attempt: int) -> Reflection | None:
-        """What is noted on an attempt; only the last ones are looked at."""
-        assert self._performer is not None
-        last = self._performer.recorder.reflections.last()
-        return next((one for one in last if one.attempt == attempt), None)
-
-    def note(self, reflection: Reflection) -> None:
-        """Keep a reflection; it replaces what is noted on the same attempt."""
-        assert self._performer is not None
-        self._performer.recorder.reflections.add(reflection)
-
     def stop(self) -> None:
         """End it, from another thread; it can be gone on with."""
         if self._session is not None and self.outcome is None:
@@ -395,8 +370,7 @@ class Task:
             raise UsageError(NO_CHECK)
         if not is_resilient(agent):
             session.breaker = breakers_of(self.workspace)[breaker_of(agent)]
-        assert self._performer is not None
-        self._performer.recorder.saw_agent(record_of(agent))
+        session.performer.recorder.saw_agent(record_of(agent))
         return session
 
     def _running(self) -> Session:
@@ -436,8 +410,7 @@ class Task:
             recorder.answered(record.outcome)
         recorder.save_task(None)
         state = stands.state(setting, performer.executor.changed_files(), changed=changed)
-        withheld = performer.reviewing.pending_proposal() if performer.reviewing else None
-        return replace(state, pending_proposal=withheld), performer
+        return replace(state, pending_proposal=performer.reviewing.pending_proposal()), performer
 
 
 class OpenAttempt:
@@ -458,7 +431,8 @@ class OpenAttempt:
         self._note: Reflection | None = None
         self._task = task
         self._session = session
-        self._close_watch = task.watch()
+        # What the caller itself does to the project is recorded.
+        self._close_watch = session.performer.executor.watch()
 
     def propose(
         self, change: Any, description: str = "", *, afresh: bool = False
@@ -528,9 +502,10 @@ class OpenAttempt:
             self._keep_note()
 
     def _keep_note(self) -> None:
-        facts = self._task.noted(self.number)
+        reflections = self._session.performer.recorder.reflections
+        facts = next((one for one in reflections.last() if one.attempt == self.number), None)
         if self._note is not None and facts is not None:
-            self._task.note(self._note.on(facts, "caller"))
+            reflections.add(self._note.on(facts, "caller"))
 
     def abandon(self, error: BaseException | None) -> None:
         """Record the attempt as failed: it ended without a report."""

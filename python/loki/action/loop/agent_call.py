@@ -1,8 +1,7 @@
 """How an agent is asked, and what its answer means: values in, events out.
 
-Covered by tests/py/action/loop/test_claim_check.py. What it gives is recorded and told in the next
-briefing; it
-decides nothing: checks do.
+What an agent says of its own work is held against what was recorded; what is found is recorded, too,
+and told in the next briefing. It decides nothing: checks do.
 
 Nothing is an outage without evidence for it: the kind of the error, or of what caused it, the HTTP status
 that it carries, or what it says. All else is a mistake in somebody's code, which no wait mends.
@@ -47,7 +46,7 @@ from loki.memory.quote import one_line, quoted
 from loki.memory.reflection import as_reflection
 from loki.recognition.failure import Failure
 
-# --- What a proposal does, in a few words: for the record of who proposed it and did not say ----------
+# --- What a proposal does, in a few words -------------------------------------------------------------
 
 MOST_FILES = 3
 """Files that are told of; the others are counted. Chosen, not measured."""
@@ -96,7 +95,7 @@ def _first_difference(before: bytes, after: bytes) -> str:
     """The first line that is new, or else the first that is gone; "" where there is none to show."""
     if max(len(before), len(after)) > MOST_BYTES or b"\0" in before + after:
         return ""
-    old, new = (_text_lines(content) for content in (before, after))
+    old, new = (content.decode("utf-8", "replace").split("\n") for content in (before, after))
     same = _alike(old, new)
     old, new = old[same:], new[same:]
     tail = _alike(reversed(old), reversed(new))
@@ -113,17 +112,13 @@ def _alike(one: Iterable[str], other: Iterable[str]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
-def _text_lines(content: bytes) -> list[str]:
-    return content.decode("utf-8", "replace").split("\n")
-
-
 def _line_differences(lines: list[str]) -> Iterator[str]:
     for line in lines:
         if text := line.strip():
             yield text if len(text) <= LINE else f"{text[: LINE - 1]}…"
 
 
-# --- What an agent says of its work, against what was recorded: pure, no I/O, no clock ----------------
+# --- What an agent says of its work, against what was recorded ----------------------------------------
 
 LONGEST = 8_000
 """Characters of a message that are read: its end, where work is summed up. Chosen, not measured."""
@@ -174,7 +169,7 @@ def findings(
     contradicted = _contradicted(claimed, report, commands) if failed else {}
     confirmed = claimed if not failed and any(result.passed for result in report.results) else []
     entries = [
-        {"id": UNVERIFIED, "quote": _quote(claim.quote), "evidence": evidence}
+        {"id": UNVERIFIED, "quote": one_line(claim.quote, QUOTE), "evidence": evidence}
         for claim, evidence in contradicted.items()
     ]
     told = [*contradicted, *confirmed]
@@ -182,7 +177,7 @@ def findings(
         at = finding.span[0]
         if finding.id == UNVERIFIED and any(c.span[0] <= at < c.span[1] for c in told):
             continue
-        entries.append({"id": finding.id, "quote": _quote(finding.quote)})
+        entries.append({"id": finding.id, "quote": one_line(finding.quote, QUOTE)})
     return tuple(_one_of_each(entries))[:MOST]
 
 
@@ -227,10 +222,6 @@ def _said(result: CheckResult) -> str:
     return f"check {name} failed{code}{said}"
 
 
-def _quote(text: str) -> str:
-    return one_line(text, QUOTE)
-
-
 def _one_of_each(entries: Iterable[dict[str, str]]) -> Iterable[dict[str, str]]:
     """One entry of a rule; of those with evidence, each."""
     seen: set[str] = set()
@@ -240,7 +231,7 @@ def _one_of_each(entries: Iterable[dict[str, str]]) -> Iterable[dict[str, str]]:
         seen.add(entry["id"])
 
 
-# --- What an agent is told about what it said: the words, why they do not count, what is required -----
+# --- What an agent is told about what it said ---------------------------------------------------------
 
 COUNTER_TOKENS = 300
 """Most tokens of the section. Chosen, not measured."""
@@ -286,9 +277,7 @@ def _finding_lines(findings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"- {rule.name}: {said}{found} {rule.action}"
 
 
-# ------------------------------------------------------------------------------------------------------
-# What an exception says that is no `loki.AgentError`: a service's outage, or a bug, and where
-# that is.
+# --- What an exception says: a service's outage, or a bug ---------------------------------------------
 
 DEEPEST = 8
 """Causes of an exception that are looked at; chosen, not measured."""
@@ -422,7 +411,7 @@ def _libraries() -> tuple[str, ...]:
     return (*(os.path.join(path, "") for path in paths if path), os.path.join(package, ""), "<")
 
 
-# --- How an agent is asked, and what its answer means: values in, events out --------------------------
+# --- Asking an agent ----------------------------------------------------------------------------------
 
 AnyAgent: TypeAlias = Agent | Callable[[Briefing], Any]
 """An agent, or a plain function from briefing to change; either may be async."""
@@ -440,8 +429,6 @@ def run_coroutine(
     Raises:
         asyncio.CancelledError: it was cancelled.
     """
-    import asyncio  # much to load for who has no async agent
-
     cancels: list[Callable[[], None]] = []
     is_cancelled = threading.Event()
 
@@ -486,8 +473,6 @@ def reflects(
         return None
 
     def reflect(request: ReflectionRequest) -> Event:
-        import asyncio
-
         try:
             answer = call(request)
             answer = wait(answer) if inspect.isawaitable(answer) else answer

@@ -1,6 +1,7 @@
 """What the next attempt is told: one readable text, composed of parts in a fixed order.
 
-The facts are pure; who asks the agent is `loki.action.loop.loop_driver`.
+Here is also what is asked about an attempt that failed; who asks the agent is
+`loki.action.loop.loop_driver`.
 
 Task, what a person added, signs, what earlier sessions carry on, learned rules, how it was left, last
 error, strategy and its steps, what the agent said without evidence, what was already tried, expanded
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from loki.action.loop.loop_state import State
 
 
-# --- Looking back at a failed attempt: what the facts say of it, and how an agent is asked ------------
+# --- Looking back at a failed attempt -----------------------------------------------------------------
 
 FILES = 5
 """Files that a reflection names; the others are counted. Chosen, not measured."""
@@ -117,7 +118,7 @@ def reflection_question(effect: Reflect, title: str) -> str:
     )
 
 
-# --- What the next attempt is told: one readable text, composed of parts in a fixed order -------------
+# --- What the next attempt is told --------------------------------------------------------------------
 
 CONTEXT_TOKENS = 500
 """Most tokens of the expanded context, as the closed-loop document has it; strategies fill it."""
@@ -206,14 +207,6 @@ LESS = {
 }
 """By how much of the work is asked for: the share of a briefing's tokens, and what is said. The shares
 are chosen, not measured."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How long a briefing may be, in tokens: the whole, and the learned rules in it."""
-
-    budget_tokens: int = BUDGET_TOKENS
-    rules_tokens: int = RULES_TOKENS
 
 
 def compose(

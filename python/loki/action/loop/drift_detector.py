@@ -21,6 +21,7 @@ from loki.action.loop.loop_events import Drifted, DriftReviewed, ReportDrift, Re
 from loki.base.error import LokiError
 from loki.base.log import log_event
 from loki.base.tokens import clip_to_tokens
+from loki.config import DriftConfig
 from loki.decision.drift import drift
 from loki.decision.drift.drift import Drift, Proposed
 from loki.decision.drift.task_relation import Goal, Kind, Touched, defined_in, imported_in, names_in
@@ -50,21 +51,6 @@ REASON = "drift"
 """Why a person is asked, as a request for them says it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """``[drift]``: what counts.
-
-    Attributes:
-        detect: loki looks for drift itself.
-        least: the lowest severity of its own detection that counts; below it, it is only logged.
-        signals: lines in ``DRIFT_DETECTED`` that others wrote count.
-    """
-
-    detect: bool = True
-    least: str = "medium"
-    signals: bool = True
-
-
 @dataclass
 class DriftDetector:
     """Looks at the proposals of one session of a task.
@@ -85,7 +71,7 @@ class DriftDetector:
     task: TaskSpec
     signals: Signals | None = None
     judge: Judge | None = None
-    settings: Settings = field(default_factory=Settings)
+    settings: DriftConfig = field(default_factory=DriftConfig)
     reviews: HumanReviews | None = None
 
     def __post_init__(self) -> None:

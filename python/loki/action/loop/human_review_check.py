@@ -9,7 +9,6 @@ made as it was once it is approved.
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,9 +26,9 @@ from loki.action.loop.loop_events import (
     ReviewNeeded,
     RunChecks,
 )
+from loki.action.loop.recorder import kept_change
 from loki.action.task import TaskSpec
 from loki.base import codec
-from loki.base.error import LokiError
 from loki.base.secret import mask_secrets, masked
 from loki.memory import store as documents
 from loki.memory.attempt import log_name
@@ -57,10 +56,6 @@ from loki.people.human_review import (
 from loki.people.human_review_store import LONGEST, HumanReviews
 from loki.people.request import review_page
 
-logger = logging.getLogger("loki")
-
-Asked = Callable[[], None]
-
 
 @kept_as(r"tasks/[^/]+/withheld\.json")
 @dataclass
@@ -86,7 +81,7 @@ class HumanReviewCheck:
         spent: US dollars that all tasks took in the last hour.
         allowed: tells whether the project lets a command run.
         asked: called where a request may be new.
-        told: told of each end.
+        notify: told of each end.
     """
 
     task: TaskSpec
@@ -94,17 +89,16 @@ class HumanReviewCheck:
     reviews: HumanReviews
     store: Store
     root: str
-    spent: Callable[[], float] = lambda: 0.0
-    allowed: Callable[[tuple[str, ...]], bool] = lambda _: True
-    asked: Asked = lambda: None
-    notify: Callable[[Outcome], None] = lambda _: None
-    _approvals: Approvals = field(init=False)
-    _is_begun: bool = field(default=False, init=False)
-    _change: Change | None = field(default=None, init=False)
+    spent: Callable[[], float]
+    allowed: Callable[[tuple[str, ...]], bool]
+    asked: Callable[[], None]
+    notify: Callable[[Outcome], None]
 
     def __post_init__(self) -> None:
         """Join the rooms."""
         self._approvals = Approvals(self.store, self.task.id)
+        self._is_begun = False
+        self._change: Change | None = None
 
     def before(self, effect: Effect) -> ReviewNeeded | None:
         """What a person has to decide before an effect is performed; None: nothing."""
@@ -150,18 +144,14 @@ class HumanReviewCheck:
         approved = {one.id for one in self._decisions(ReviewStatus.APPROVED)} if data else ()
         if data is None or data.review not in approved:
             return None
-        try:
-            change = Change.from_dict(data.change)
-        except (ValueError, LookupError, TypeError, AttributeError, LokiError) as error:
-            logger.warning(
-                "%s: the change that was approved cannot be read: %s", self._document, error
-            )
-            self.store.set_aside(self._document)
+        trouble = "the change that was approved cannot be read"
+        change = kept_change(self.store, self._document, data.change, trouble)
+        if change is None:
             return None
         self.store.update(self._document, lambda _: None)
         return Proposal(change, data.description, data.confidence, data.agent or "", data.model)
 
-    # --- the rules ------------------------------------------------------------------------------
+    # --- The rules ------------------------------------------------------------------------------
 
     def _open(self) -> ReviewNeeded | None:
         # One of security is about whether the work counts as done; that is looked at where it ends.
@@ -225,7 +215,7 @@ class HumanReviewCheck:
         allowed = [one for answer in yes for one in self._decisions(answer) if one.reason == COST]
         return of_cost(self.spent(), self.rules, max(map(_dollars, allowed), default=0.0))
 
-    # --- asking ---------------------------------------------------------------------------------
+    # --- Asking ---------------------------------------------------------------------------------
 
     def _ask(self, trigger: Trigger | None, agent: str = "") -> ReviewNeeded | None:
         if trigger is None:

@@ -135,10 +135,12 @@ NO_EVIDENCE = (
 
 def _succeed(state: State, now: datetime, status: str, reason: str) -> Step:
     """The attempt in flight was the last one: record it, and end."""
-    result = "success" if status == "success" else status
-    kept = Keep(record(state, now, result, None, None))
-    line = attempt_line(state, None, None, result=result)
-    return prepend((kept, line), _finish(state, now, status, reason))
+    return prepend(_over(state, now, status), _finish(state, now, status, reason))
+
+
+def _over(state: State, now: datetime, result: str) -> tuple[Effect, ...]:
+    """Nothing failed in the attempt in flight: it is recorded."""
+    return Keep(record(state, now, result)), attempt_line(state, result)
 
 
 def _conclude(state: State, now: datetime) -> Step:
@@ -153,15 +155,10 @@ def _conclude(state: State, now: datetime) -> Step:
     missing = f"every other check passes; a person has to approve: {named}"
     if EVIDENCE in state.waiting:
         missing += f". {NO_EVIDENCE}"
-    kept: tuple[Effect, ...] = ()
-    if state.current is not None:
-        kept = (
-            Keep(record(state, now, "unverified", None, None)),
-            attempt_line(state, None, None, result="unverified"),
-        )
+    over = () if state.current is None else _over(state, now, "unverified")
     state = replace(state, failure=None)
     end = _finish(state, now, "escalated", missing, trigger="approval", awaiting=state.waiting)
-    return prepend(kept, end)
+    return prepend(over, end)
 
 
 def _finish(
@@ -221,7 +218,7 @@ def _review_needed(state: State, event: ReviewNeeded, now: datetime) -> Step:
     if state.phase is Phase.GENERATE and event.proposal is None:
         state = without_request(state)
     elif state.current is not None:
-        effects = (Keep(record(state, now, "interrupted", None, None)),)
+        effects = (Keep(record(state, now, "interrupted")),)
     end = _finish(state, now, "escalated", event.reason, trigger=HUMAN_REVIEW, review=event.review)
     return prepend(effects, end)
 
@@ -242,7 +239,7 @@ def _interrupted(state: State, event: Interrupted, now: datetime) -> Step:
     if state.phase is Phase.GENERATE and not event.asked:
         state = without_request(state)
     elif state.phase in in_flight and state.current is not None:
-        effects = (Keep(record(state, now, "interrupted", None, None)),)
+        effects = (Keep(record(state, now, "interrupted")),)
     elif state.facts is not None:
         effects = (Note(state.facts),)
     if event.out_of_time:
@@ -393,7 +390,7 @@ def _analyze(
     attempt = record(state, now, "failed", failure, decision, infrastructure=infrastructure)
     if agent is not None:
         attempt = replace(attempt, tokens=agent.tokens or None, cost=agent.cost or None)
-    effects: list[Effect] = [Keep(attempt), attempt_line(state, failure, decision)]
+    effects: list[Effect] = [Keep(attempt), attempt_line(state, "failed", failure, decision)]
     facts = None
     if not infrastructure and state.current is not None:
         current = state.current
@@ -523,7 +520,7 @@ def _send_back(state: State, drifts: tuple[drift.Drift, ...], now: datetime) -> 
 
 def _kept(state: State, drifts: tuple[drift.Drift, ...], now: datetime) -> Keep:
     said = "; ".join(one.detected_drift for one in drifts)
-    return Keep(replace(record(state, now, DRIFT, None, None), error=said, phase=state.phase.value))
+    return Keep(replace(record(state, now, DRIFT), error=said, phase=state.phase.value))
 
 
 # --- The phases ---------------------------------------------------------------------------------------

@@ -110,7 +110,6 @@ class ResumptionStatus:
             files: paths changed since the task began.
             changed: somebody changed the project since the task stopped.
         """
-
         return State(
             setting,
             last_number=self.last_number,
@@ -219,7 +218,7 @@ class Session:
         self._permit: SharedPermit | None = None
         self.reflect: Callable[[ReflectionRequest], Event] | None = None
         self.stop_asking: Callable[[], object] = lambda: None
-        self._performer = performer
+        self.performer = performer
         performer.judge.can_stop = self.can_stop
         self._clock = clock
         self._out_of_time = False
@@ -244,15 +243,15 @@ class Session:
         recorded and the outcome says so.
         """
         if isinstance(event, Edited):
-            self._performer.drafts.drop()  # who edits the project has seen it as it is
+            self.performer.drafts.drop()  # who edits the project has seen it as it is
         if isinstance(event, Answered):
-            proposal = self._performer.taken(event.proposal)
-            event = Answered(proposal, self._performer.shown_digest())
-            if self._performer.reviewing is not None:
-                event = self._performer.reviewing.answered(event)
+            proposal = self.performer.taken(event.proposal)
+            event = Answered(proposal, self.performer.shown_digest())
+            event = self.performer.reviewing.answered(event)
         if self.is_cancelled and isinstance(event, (AgentFailed, Interrupted)):
             # It was ended for it.
-            event = Interrupted(_was_asked(event), self._out_of_time)
+            was_asked = isinstance(event, AgentFailed) or event.asked
+            event = Interrupted(was_asked, self._out_of_time)
         pending: Event | None = event
         while pending is not None:
             try:
@@ -271,11 +270,11 @@ class Session:
     def briefing(self, ask: Ask) -> Briefing:
         """What the agent is told."""
         spent = usage(self.state, self._clock.now())
-        return self._performer.briefing(ask, self.state.setting.task.budget.rest(spent))
+        return self.performer.briefing(ask, self.state.setting.task.budget.rest(spent))
 
     def cancel(self) -> None:
         """End whatever runs, from another thread; `answer` then records the attempt and returns."""
-        self._performer.cancelled.set()
+        self.performer.cancelled.set()
         self.stop_asking()
 
     def can_stop(self, stop: Callable[[], object]) -> None:
@@ -287,7 +286,7 @@ class Session:
     @property
     def is_cancelled(self) -> bool:
         """Whether whatever runs is to end."""
-        return self._performer.cancelled.is_set()
+        return self.performer.cancelled.is_set()
 
     @property
     def seconds_left(self) -> float | None:
@@ -302,34 +301,34 @@ class Session:
     def _advance(self, event: Event) -> tuple[Ask | None, Event | None]:
         """One step: (a question for the agent or None, the next event or None)."""
         if isinstance(event, Interrupted):
-            event = replace(event, files=self._performer.executor.changed_files())
+            event = replace(event, files=self.performer.executor.changed_files())
         self.state, effects = step(self.state, event, self._clock.now())
         answer: Event | None = None
         for effect in effects:
             if isinstance(effect, Ask):
-                refusal = self._performer.held(effect) or self._admit()
+                refusal = self.performer.held(effect) or self._admit()
                 return (effect, None) if refusal is None else (None, refusal)
             if isinstance(effect, Reflect):
                 answer = self._reflect(effect)
             else:
-                answer = self._performer.perform(effect) or answer
+                answer = self.performer.perform(effect) or answer
         if self.is_cancelled and self.is_under_way and not isinstance(answer, Merged):
             answer = Interrupted(out_of_time=self._out_of_time)
         return None, answer
 
-    def _reflect(self, effect: Reflect) -> Event | None:
+    def _reflect(self, effect: Reflect) -> Event:
         """Ask the agent about a failed attempt; where it cannot answer, the facts speak."""
         remaining = self.seconds_left
         is_late = remaining is not None and remaining <= 0
         if self.reflect is None or is_late or self.is_cancelled:
-            return self._performer.perform(effect)
+            return Reflected()
         if self.breaker is not None:
             # A probe is for the work itself.
             if self.breaker.snapshot().state != "CLOSED":
-                return self._performer.perform(effect)
+                return Reflected()
             self._permit = self.breaker.try_acquire()
-        event = self.reflect(self._performer.reflection_request(effect))
-        if self._performer.cancelled.is_set():  # meanwhile
+        event = self.reflect(self.performer.reflection_request(effect))
+        if self.performer.cancelled.is_set():  # meanwhile
             event = Interrupted()
         self._report(event)
         if isinstance(event, AgentFailed):
@@ -368,10 +367,6 @@ class Session:
         """Whether the agent's service failed; what nobody would ask again for is no outage."""
         patterns = self.state.setting.patterns.patterns
         return event.retryable and is_retryable(event.failure, patterns)
-
-
-def _was_asked(event: AgentFailed | Interrupted) -> bool:
-    return event.asked if isinstance(event, Interrupted) else True
 
 
 def _refused(now: BreakerSnapshot) -> Refused:
@@ -417,28 +412,34 @@ async def adrive(session: Session, agent: AnyAgent) -> Outcome:
 
     session.reflect = reflects(agent, await_here)
     with ThreadPoolExecutor(1, thread_name_prefix="loki") as thread:
-        pending = await _in(thread, session, session.start)
+        pending = await in_thread(thread, session.cancel, session.start)
         while isinstance(pending, Ask):
             try:
-                briefing = await _in(thread, session, session.briefing, pending)
+                briefing = await in_thread(thread, session.cancel, session.briefing, pending)
                 event = await _ask_async(thread, session, agent, briefing)
             except asyncio.CancelledError:
                 session.cancel()
-                await _in(thread, session, session.answer, Interrupted())
+                await in_thread(thread, session.cancel, session.answer, Interrupted())
                 raise
-            pending = await _in(thread, session, session.answer, event)
+            pending = await in_thread(thread, session.cancel, session.answer, event)
         return pending
 
 
-async def _in(
-    thread: ThreadPoolExecutor, session: Session, work: Callable[..., _T], *args: Any
+async def in_thread(
+    thread: ThreadPoolExecutor, cancel: Callable[[], object], work: Callable[..., _T], *args: Any
 ) -> _T:
-    """Blocking work in the thread; cancelled, it is ended and waited for."""
+    """Blocking work in a thread; cancelled, it is ended and waited for.
+
+    Args:
+        thread: where it is done.
+        cancel: ends it.
+        work, args: what is called.
+    """
     future = asyncio.get_running_loop().run_in_executor(thread, work, *args)
     try:
         return await asyncio.shield(future)
     except asyncio.CancelledError:
-        session.cancel()
+        cancel()
         await asyncio.wait([future])
         future.exception()  # what it raised for that is of no interest, and not to be logged
         raise
@@ -452,7 +453,7 @@ async def _ask_async(
         if inspect.iscoroutinefunction(call):
             answer = call(briefing)
         else:
-            answer = await _in(thread, session, call, briefing)
+            answer = await in_thread(thread, session.cancel, call, briefing)
         if inspect.isawaitable(answer):
             answer = await _within(answer, session.seconds_left)
         if answer is _LATE:

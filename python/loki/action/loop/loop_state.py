@@ -1,7 +1,8 @@
 """What the closed loop knows, and how it is written down: immutable, no I/O, no clock.
 
-What is deleted or skipped is not mended, so that leaving tests out is no progress. A check that fails
-and names no failing test counts as one more thing that is not mended.
+Whether an attempt was progress is told by what each test did: what is deleted or skipped is not mended,
+so that leaving tests out is none. A check that fails and names no failing test counts as one more thing
+that is not mended.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from loki.memory.task_record import Outcome
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
 
-# --- Whether an attempt came nearer to the end than any before it: pure, by what each test did --------
+# --- Whether an attempt came nearer to the end than any before it -------------------------------------
 
 Open = tuple[str, str]
 """(check, test) of what is not mended; no test where the check names none."""
@@ -135,7 +136,7 @@ def of_record(record: Mapping[str, Any] | None) -> tuple[bool, int | None]:
     return now < before, min(now, before)
 
 
-# --- What the closed loop knows, and how it is written down: immutable, no I/O, no clock --------------
+# --- What the loop knows ------------------------------------------------------------------------------
 
 ERROR_LENGTH = 200
 """Most characters of an error in a log line. Chosen, not measured."""
@@ -389,8 +390,8 @@ def record(
     state: State,
     now: datetime,
     result: str,
-    failure: Failure | None,
-    decision: Decision | None,
+    failure: Failure | None = None,
+    decision: Decision | None = None,
     *,
     infrastructure: bool = False,
 ) -> Attempt:
@@ -438,7 +439,7 @@ def _decision_record(decision: Decision | None) -> dict[str, Any] | None:
 
 
 def attempt_line(
-    state: State, failure: Failure | None, decision: Decision | None, result: str = "failed"
+    state: State, result: str, failure: Failure | None = None, decision: Decision | None = None
 ) -> Say:
     """The log line of an attempt that is over."""
     pattern = failure.match.pattern if failure and failure.match else "none"

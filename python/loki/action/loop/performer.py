@@ -1,7 +1,7 @@
 """Performs the effects of the closed loop: the one place where the loop touches the world.
 
-What agents may give says `loki.people.signal`; what they may not stays in the change, and is
-refused there.
+What signals agents may give says `loki.people.signal`; what they may not give stays in the change, and
+is refused there.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import shlex
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from loki.action.agent_protocol import Briefing, Proposal, ReflectionRequest
 from loki.action.changes.change import Edit, Merge, Merged
@@ -44,7 +44,6 @@ from loki.action.loop.loop_events import (
     Note,
     Observe,
     Reflect,
-    Reflected,
     ReportDrift,
     ReviewDrift,
     RunChecks,
@@ -73,7 +72,10 @@ from loki.people.signal import HUMAN_REVIEW_NEEDED, signal_instructions
 from loki.people.signals import Signals
 from loki.recognition.pattern import PatternSet
 
-# --- Signals in a proposal: files below ``.loki/signals/`` are given, not written to the project ------
+if TYPE_CHECKING:
+    from loki.config import BriefingConfig
+
+# --- Signals in a proposal are given, not written to the project --------------------------------------
 
 
 def emit_signals(
@@ -137,9 +139,7 @@ def _is_signal(edit: Edit) -> bool:
     )
 
 
-# --- Performs the effects of the closed loop: the one place where the loop touches the world ----------
-
-_T = TypeVar("_T")
+# --- The effects --------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -158,12 +158,12 @@ class Performer:
         gates: which gates run, and how much they count.
         cancelled: ends whatever runs when set.
         limits: how long a briefing may be.
-        signals: where the signals in a proposal go; None: nowhere, and they are refused.
-        drifts: looks for drift; None: its defaults, without signals.
-        conversation: what was said, and when it is begun anew; likewise.
+        signals: where the signals in a proposal go.
+        drifts: looks for drift.
+        conversation: what was said, and when it is begun anew.
+        reviewing: asks a person before it goes on.
+        judging: knows when the work touches what judges it.
         land: brings the work into the project; None: it is done there.
-        reviewing: asks a person before it goes on; None: nobody is asked.
-        judging: knows when the work touches what judges it; None: nobody looks.
     """
 
     task: TaskSpec
@@ -175,23 +175,19 @@ class Performer:
     patterns: PatternSet
     clock: Clock
     gates: Gates
-    cancelled: threading.Event = field(default_factory=threading.Event)
-    limits: briefing.Limits = field(default_factory=briefing.Limits)
-    signals: Signals | None = None
-    drifts: DriftDetector | None = None
-    conversation: Conversation | None = None
+    cancelled: threading.Event
+    limits: BriefingConfig
+    signals: Signals
+    drifts: DriftDetector
+    conversation: Conversation
+    reviewing: HumanReviewCheck
+    judging: JudgingWatch
     land: Callable[[], Merged] | None = None
-    reviewing: HumanReviewCheck | None = None
-    judging: JudgingWatch | None = None
 
     def __post_init__(self) -> None:
         """Join the rooms."""
-        self._watch = self.drifts or DriftDetector(self.task, judge=self.judge)
-        self._talk = self.conversation or Conversation(self.recorder)
-        self.root = self.executor.root
-        if self.reviewing is not None:
-            self.recorder.review_page = self.reviewing.page
-        recorder = self.recorder
+        self.root, recorder = self.executor.root, self.recorder
+        recorder.review_page = self.reviewing.page
         self.drafts = RefusedProposalStore(
             recorder.store, self.task.id, recorder.execution, self.root
         )
@@ -214,11 +210,10 @@ class Performer:
             RunStrategy: self._help,
             Wait: self._wait,
             Keep: self._keep_attempt,
-            ReviewDrift: lambda effect: self._watch.review(effect, self._shown()),
-            ReportDrift: self._watch.report,
+            ReviewDrift: lambda effect: self.drifts.review(effect, self._shown()),
+            ReportDrift: self.drifts.report,
             Amend: self._amend,
             Observe: self.recorder.observe,
-            Reflect: lambda _: Reflected(),  # by the facts; a session asks an agent that can
             Note: self.recorder.note,
             Say: self._say,
             Finish: self._finish,
@@ -233,7 +228,7 @@ class Performer:
 
     def held(self, effect: Effect) -> Event | None:
         """What stands against an effect: a person has to decide first; None: nothing."""
-        return self.reviewing.before(effect) if self.reviewing else None
+        return self.reviewing.before(effect)
 
     def briefing(self, ask: Ask, left: Budget = UNLIMITED) -> Briefing:
         """What the agent is told; what it is shown of the project is remembered.
@@ -246,9 +241,9 @@ class Performer:
         # Where a strategy that only read was the last effect, the project has just been looked at.
         self._seen = self._fresh or Tree.scan(self.root, self._seen)
         self._fresh = None
-        session_context = self._talk.begin(self._watch)
+        session_context = self.conversation.begin(self.drifts)
         draft = self.drafts.current(self._seen)
-        cleared = self._talk.cleared
+        cleared = self.conversation.cleared
         results = self._report.results
         failing = [r.check.name for r in results if not r.passed and not r.is_pending]
         tried, seen = self.recorder.tried, self.recorder.signs.seen
@@ -276,16 +271,16 @@ class Performer:
             reason=ask.reason,
             findings=self.recorder.findings,
             done=ask.done,
-            context=self._talk.context(ask.context),
+            context=self.conversation.context(ask.context),
             tried=tried.later(cleared) if cleared else tried,
             reflections=[r for r in self.recorder.reflections.last() if r.attempt > cleared],
             session_context=session_context,
-            drifts=[(one.severity, one.detected_drift) for one in self._watch.reported()],
-            signals=signal_instructions(self.task.kind) if self.signals is not None else "",
+            drifts=[(one.severity, one.detected_drift) for one in self.drifts.reported()],
+            signals=signal_instructions(self.task.kind),
             refused=draft.told if draft else "",
         )
         made = self._briefing(facts, left, 0, draft)
-        self._talk.received(made.text)
+        self.conversation.received(made.text)
         return made
 
     def _briefing(
@@ -306,7 +301,7 @@ class Performer:
             left,
             simpler,
             facts.work,
-            self._talk.is_fresh,
+            self.conversation.is_fresh,
             draft.change if draft else None,
             0.0 if self.task.wait is False else None,
             self._seen,
@@ -329,8 +324,7 @@ class Performer:
             self.regressions.started(self._report)
         first = self._report.first_failure
         self._failed_check, self._failed_output = None, ""
-        if self.judging is not None:
-            self.judging.saw(self._report)
+        self.judging.saw(self._report)
         if first is not None:
             self._failed_check, self._failed_output = first.check, first.output
         files = {path for path in self._report.failing_files if (self.root / path).exists()}
@@ -341,8 +335,6 @@ class Performer:
 
     def _also_judged(self, ran: Report) -> tuple[Check, ...]:
         """What somebody has to look at because the work touches what judges it."""
-        if self.judging is None:
-            return ()
         check = self.judging.criterion(ran, reviewed=self.judge.reviewer is not None)
         if check is None:
             return ()
@@ -368,26 +360,26 @@ class Performer:
 
     def _keep_attempt(self, effect: Keep) -> None:
         self.recorder.keep(effect)
-        self._talk.saw(effect.attempt)
+        self.conversation.saw(effect.attempt)
 
     def _amend(self, effect: Amend) -> None:
         self.recorder.amend(effect)
-        self._talk.amended()
+        self.conversation.amended()
 
     def _validate(self, effect: Validate) -> Event:
-        drifted = self._watch.look(
+        shown = self._shown()
+        drifted = self.drifts.look(
             effect.proposal,
-            self._shown(),
+            shown,
             said=self.recorder.said,
             failure=self._report.first_failure.failure if self._report.first_failure else None,
             known={*self.recorder.failing_files, *self._own_files()},
-            shown=self._talk.shown,
+            shown=self.conversation.shown,
             runs=self.executor.is_allowed,
         )
         if drifted is not None:
             return drifted
-        change = effect.proposal.change.based_on(self._shown())
-        shown = self._shown()
+        change = effect.proposal.change.based_on(shown)
         validation = validate(
             change,
             self.root,
@@ -403,7 +395,7 @@ class Performer:
                 log_event(self.task.id, warning, warning=True)
         self._warned.update(validation.warnings)
         if not validation.passed:
-            self.drafts.refused(change, self._shown(), validation)
+            self.drafts.refused(change, shown, validation)
         return Validated(validation)
 
     def _execute(self, effect: Execute) -> Event:
@@ -424,17 +416,13 @@ class Performer:
 
     def taken(self, proposal: Proposal) -> Proposal:
         """The proposal, described where whoever made it did not say; its signals have been given."""
-        self._talk.answered(proposal)
+        self.conversation.answered(proposal)
         proposal = self.drafts.accepted(proposal, self._shown())
-        gave = ""
-        if self.signals is not None:
-            proposal, given = emit_signals(proposal, self.task, self.signals)
-            gave = "; ".join(f"gave {label}" for label in given)
+        proposal, given = emit_signals(proposal, self.task, self.signals)
         if proposal.description.strip():
             return proposal
-        described = approach(proposal.change, self._shown())
-        described = "; ".join(filter(None, (described, gave)))
-        return replace(proposal, description=described, is_described=True)
+        did = (approach(proposal.change, self._shown()), *(f"gave {label}" for label in given))
+        return replace(proposal, description="; ".join(filter(None, did)), is_described=True)
 
     def shown_digest(self) -> str:
         """Digest of the project as the agent was shown it; equal trees have equal digests."""
@@ -495,10 +483,9 @@ class Performer:
         else:
             self.drafts.drop()
         self.recorder.finish(effect)
-        self._talk.end(effect.outcome)
-        self._watch.finish()
-        if self.reviewing is not None:
-            self.reviewing.ended(effect.outcome)
+        self.conversation.end(effect.outcome)
+        self.drifts.finish()
+        self.reviewing.ended(effect.outcome)
 
     def _say(self, effect: Say) -> None:
         write(effect.message, effect.fields, warning=effect.warning)

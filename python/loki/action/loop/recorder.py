@@ -1,8 +1,7 @@
-"""Keeps what the loop learns: attempts, signs, the task's record and its pages.
+"""Keeps what the loop learns: attempts, signs, the task's record and its pages, and what was refused.
 
-It outlives the process, so that who goes on with the task begins with it.
-
-Secrets are not kept: a command that holds one is kept masked, and has to be said again.
+It outlives the process, so that who goes on with the task begins with it. Secrets are not kept: a
+command that holds one is kept masked, and has to be said again.
 """
 
 from __future__ import annotations
@@ -286,6 +285,24 @@ def forget_refused(store: Store, task_id: str) -> None:
         store.update(refused_document(task_id), lambda _: None)
 
 
+def kept_change(
+    store: Store, document: str, data: Mapping[str, Any], trouble: str
+) -> Change | None:
+    """A change as a document has it; None: it cannot be read, and is set aside with a warning.
+
+    Args:
+        store: where it is kept; document: its name.
+        data: what it says of the change.
+        trouble: what the warning says.
+    """
+    try:
+        return Change.from_dict(data)
+    except (ValueError, LookupError, TypeError, AttributeError, LokiError) as error:
+        store.set_aside(document)
+        logger.warning("%s: %s: %s", document, trouble, error)
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class RefusedProposal:
     """What was refused.
@@ -403,21 +420,12 @@ class RefusedProposalStore:
         kept = documents.load_as(_Refused, self.store, refused_document(self.task_id))
         if kept is None or kept.execution != self.execution:
             return None
-        try:
-            return RefusedProposal(Change.from_dict(kept.change), kept.told)
-        except (ValueError, LookupError, TypeError, AttributeError, LokiError) as error:
-            self.store.set_aside(refused_document(self.task_id))
-            logger.warning(
-                "%s: what was refused cannot be read, and is begun anew without: %s",
-                refused_document(self.task_id),
-                error,
-            )
-            return None
+        trouble = "what was refused cannot be read, and is begun anew without"
+        change = kept_change(self.store, refused_document(self.task_id), kept.change, trouble)
+        return RefusedProposal(change, kept.told) if change is not None else None
 
 
-# ------------------------------------------------------------------------------------------------------
-# A task's specification as it is kept in ``task.json``, so that its id is enough to go on with
-# it.
+# --- A task's specification, as ``task.json`` has it --------------------------------------------------
 
 MASKED = "masked"
 
@@ -503,8 +511,7 @@ def _check_of(kept: KeptCheck) -> Check:
     return Check(kept.command, **said, timeout=kept.timeout)
 
 
-# ------------------------------------------------------------------------------------------------------
-# Rationalizations and red flags on a page for people: one a task, in ``.loki/memory/episodic/``.
+# --- Rationalizations and red flags on a page for people ----------------------------------------------
 
 FOLDER = "memory/episodic/"
 
@@ -574,7 +581,7 @@ def _entry(finding: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-# --- Keeps what the loop learns: attempts, signs, the task's record and its pages ---------------------
+# --- What the loop keeps ------------------------------------------------------------------------------
 
 Findings = tuple[Mapping[str, Any], ...]
 

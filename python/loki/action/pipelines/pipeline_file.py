@@ -1,7 +1,7 @@
 """Pipeline files: stages in a row, read from YAML, checked as a whole before anything runs.
 
-``stages.plan.status == "success" and "ship it" in stages.review.outputs.verdict``: comparisons of
-what earlier stages did, of parameters and of literals, joined by ``and``, ``or``, ``not``. The
+Conditions are comparisons of what earlier stages did, of parameters and of literals, joined by ``and``,
+``or``, ``not``: ``stages.plan.status == "success" and "ship it" in stages.review.outputs.verdict``. The
 grammar is Python's (`ast`), of which a whitelist is taken. Everything has a type that is known when
 the file is read, so what can be wrong with a condition is an error then, and none can fail later.
 
@@ -50,7 +50,7 @@ from loki.recognition.definition_schema import (
     whole,
 )
 
-# --- Conditions of pipeline stages: a small language that is parsed, checked and never executed -------
+# --- Conditions: a small language that is parsed, checked and never executed --------------------------
 
 MAX_LENGTH = 1000
 """Characters of a condition. Chosen, not measured."""
@@ -182,6 +182,9 @@ _AS_WORDS = {
     "list": "a list",
     "truth": "true or false",
 }
+_FIELDS = {"status": "status", "attempts": "number", "files": "list"}
+"""Of a stage, and their types."""
+
 _EQUAL: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -274,7 +277,7 @@ class _Reader:
             raise self._error(node, f"found {_AS_WORDS[found.type]}, expected a comparison")
         return found.of
 
-    # --- comparisons --------------------------------------------------------------------------
+    # --- Comparisons --------------------------------------------------------------------------
 
     def _compared(self, node: ast.Compare, depth: int) -> _Typed:
         terms = [self.value(term, depth + 1) for term in (node.left, *node.comparators)]
@@ -320,7 +323,7 @@ class _Reader:
                 expected = f"one of {', '.join(STATUSES)}{did_you_mean(word, STATUSES)}"
                 raise self._error(node, f"found the status {word!r}, expected {expected}")
 
-    # --- names --------------------------------------------------------------------------------
+    # --- Names --------------------------------------------------------------------------------
 
     def _named(self, node: ast.expr) -> _Typed:
         if isinstance(node, ast.Name) and node.id in {"true", "false"}:
@@ -335,12 +338,8 @@ class _Reader:
         id_, rest = path[1], path[2:]
         if id_ not in self._scope.stages:
             raise self._error(node, self._unknown_stage(id_))
-        if rest == ["status"]:
-            return _Typed("status", lambda known: known.stages[id_].status)
-        if rest == ["attempts"]:
-            return _Typed("number", lambda known: known.stages[id_].attempts)
-        if rest == ["files"]:
-            return _Typed("list", lambda known: known.stages[id_].files)
+        if len(rest) == 1 and rest[0] in _FIELDS:
+            return _Typed(_FIELDS[rest[0]], lambda known: getattr(known.stages[id_], rest[0]))
         if rest[:1] == ["outputs"] and len(rest) == 2:  # noqa: PLR2004
             return self._output(node, id_, rest[1])
         expected = "status, attempts, files or outputs.<name>"
@@ -402,7 +401,7 @@ def _plain(typed: _Typed) -> str:
     return "text" if typed.type == "status" else typed.type
 
 
-# --- Pipeline files: stages in a row, read from YAML, checked as a whole before anything runs ---------
+# --- The file: its shapes -----------------------------------------------------------------------------
 
 MAX_STAGES = 100
 """Of one pipeline. Chosen, not measured."""
@@ -439,9 +438,6 @@ def inspect(content: str | bytes, name: str) -> tuple[PipelineSpec | None, list[
         document.problems.sort(key=lambda problem: (problem.line, problem.column))
         return None, document.problems
     return _spec(document.value), []
-
-
-# --- shapes ---------------------------------------------------------------------------------------
 
 
 def _name(cursor: Cursor) -> str:
@@ -483,22 +479,22 @@ def _duration(cursor: Cursor) -> float:
         raise cursor.error(str(error)) from None
 
 
-def _check(cursor: Cursor) -> str:
-    value = text(cursor)
-    try:
-        CheckSpec.of(value)
-    except UsageError as error:
-        raise cursor.error(str(error)) from None
-    return value
+def _usable(parse: Callable[[str], object]) -> Check:
+    """Text that a function takes."""
+
+    def check(cursor: Cursor) -> str:
+        value = text(cursor)
+        try:
+            parse(value)
+        except UsageError as error:
+            raise cursor.error(str(error)) from None
+        return value
+
+    return check
 
 
-def _command(cursor: Cursor) -> str:
-    value = text(cursor)
-    try:
-        split_command_line(value)
-    except UsageError as error:
-        raise cursor.error(str(error)) from None
-    return value
+_check = _usable(CheckSpec.of)
+_command = _usable(split_command_line)
 
 
 def _rollback(cursor: Cursor) -> Any:
@@ -591,7 +587,7 @@ _pipeline = record(
     "a pipeline",
 )
 
-# --- what stages say of each other ----------------------------------------------------------------
+# --- What stages say of each other --------------------------------------------------------------------
 
 
 class _Relations:
@@ -686,7 +682,7 @@ class _Relations:
             self._earlier[stage["id"]] = tuple(names)
 
 
-# --- from plain data ------------------------------------------------------------------------------
+# --- From plain data ----------------------------------------------------------------------------------
 
 
 def _spec(value: Mapping[str, Any]) -> PipelineSpec:

@@ -10,9 +10,10 @@ import pytest
 from loki.action.agent_protocol import Proposal
 from loki.action.changes.change import Change
 from loki.action.changes.tree import Tree
-from loki.action.loop.drift_detector import DriftDetector, Settings, goal_of, touched
+from loki.action.loop.drift_detector import DriftDetector, goal_of, touched
 from loki.action.loop.loop_events import ReportDrift
 from loki.action.task import TaskSpec
+from loki.config import DriftConfig
 from loki.people.signals import Signals
 from loki.recognition.failure import Failure
 from loki.stores.file_store import FileStore
@@ -91,11 +92,11 @@ def test_a_proposal_is_looked_at_once(tree: Tree) -> None:
 
 
 def test_settings(tree: Tree) -> None:
-    assert DriftDetector(TASK, settings=Settings(detect=False)).look(proposal(FAR), tree) is None
-    assert DriftDetector(TASK, settings=Settings(least="high")).look(proposal(FAR), tree) is None
+    assert DriftDetector(TASK, settings=DriftConfig(detect=False)).look(proposal(FAR), tree) is None
+    assert DriftDetector(TASK, settings=DriftConfig(least="high")).look(proposal(FAR), tree) is None
     small = proposal({"game/a.py": "a = 2\n"})
     assert DriftDetector(TASK).look(small, tree) is None
-    assert DriftDetector(TASK, settings=Settings(least="low")).look(small, tree) is not None
+    assert DriftDetector(TASK, settings=DriftConfig(least="low")).look(small, tree) is not None
 
 
 def test_lines_of_others_count_once_and_own_lines_never(tree: Tree, tmp_path: Path) -> None:
