@@ -184,10 +184,11 @@ def _complete(draft: Draft, response: Any) -> None:
 
 
 def _model(model: str | Model) -> Model:
-    models = loaded("pydantic_ai.models", "pydantic-ai", "pydantic-ai")
+    loaded("pydantic_ai", "pydantic-ai", "pydantic-ai")
     from pydantic_ai import exceptions
+    from pydantic_ai.models import infer_model
 
     try:
-        return cast("Model", models.infer_model(model))
+        return infer_model(model)
     except (exceptions.UserError, ImportError, ValueError) as error:
         raise UsageError(f"pydantic-ai has no model {str(model)!r}: {error}") from error
