@@ -90,6 +90,16 @@ def load_file(path: Path) -> Any:
 _HEAD = re.compile(r"\A---\r?\n(.*?)^---[ \t]*\r?\n?", re.DOTALL | re.MULTILINE)
 
 
+def entity(namespace: str, name: str, category: str) -> dict[str, Any]:
+    """The fields with which the head of most pages begins.
+
+    Example:
+        >>> entity("memory.ledgers", "t1", "ledger")["entity_name"]
+        'memory.ledgers.t1'
+    """
+    return {"entity_name": f"{namespace}.{name}", "namespace": namespace, "category": category}
+
+
 def page(fields: Mapping[str, Any], parts: Iterable[str]) -> str:
     """A page: its head, and the parts below it that say something, in Markdown.
 

@@ -18,7 +18,7 @@ import yaml
 from loki.base import codec
 from loki.base.codec import Positive, kept
 from loki.base.markup import fence, inline
-from loki.base.yaml_text import dump, load, page
+from loki.base.yaml_text import dump, entity, load, page
 from loki.memory.quote import one_line
 from loki.memory.store import Store
 from loki.recognition.failure import Failure
@@ -392,9 +392,7 @@ def render_page(
     `read_page` reads it back.
     """
     fields = {
-        "entity_name": f"session.current.attempts.{task_id}",
-        "namespace": "session.current",
-        "category": "attempts",
+        **entity("session.current", f"attempts.{task_id}", "attempts"),
         "task_id": task_id,
         "total_attempts": len(attempts),
         "final_status": status,

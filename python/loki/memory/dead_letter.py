@@ -18,7 +18,7 @@ from loki.base import codec
 from loki.base.codec import kept
 from loki.base.markup import bullets, code, cut, inline, numbered, paragraphs
 from loki.base.secret import masked
-from loki.base.yaml_text import page
+from loki.base.yaml_text import entity, page
 from loki.memory import advice
 from loki.memory.attempt import Attempt
 from loki.recognition.failure import Failure
@@ -445,9 +445,7 @@ def render_page(
         learning: the section on a candidate for a pattern, Markdown, or "".
     """
     fields = {
-        "entity_name": f"session.current.dead-letter.{letter.task_id}",
-        "namespace": "session.current",
-        "category": "dead-letter",
+        **entity("session.current", f"dead-letter.{letter.task_id}", "dead-letter"),
         "task_id": letter.task_id,
         "original_task": letter.title,
         "total_attempts": len(attempts),
@@ -509,15 +507,16 @@ def known_of(failure: Failure | None, attempts: Sequence[Attempt]) -> dict[str, 
         return known
     function = next((f.function for f in reversed(failure.frames) if f.in_project), None)
     return known | {
-        "place": _place(failure.path, failure.line) if failure.path else "",
+        "place": code(place_of(failure.path, failure.line)) if failure.path else "",
         "file": code(failure.path) if failure.path else "",
         "test": code(failure.tests[0]) if failure.tests else "the failing test",
         "name": code(function) if function else "",
     }
 
 
-def _place(path: str, line: int | None) -> str:
-    return code(f"{path}:{line}" if line else path)
+def place_of(path: str, line: int | None) -> str:
+    """A path, with its line where that is known."""
+    return f"{path}:{line}" if line else path
 
 
 def _manual_steps(
@@ -531,7 +530,7 @@ def _manual_steps(
         steps.insert(0, f"Start at {place}.")
     other = [m for m in letter.mentions if failure is None or m.path != failure.path]
     if other:
-        places = list(dict.fromkeys(_place(m.path, m.line) for m in reversed(other)))
+        places = list(dict.fromkeys(code(place_of(m.path, m.line)) for m in reversed(other)))
         steps.append(f"The failures also named {', '.join(places[:3])}.")
     steps.append(f"{code(f'loki show {letter.task_id}')} tells every attempt.")
     undo = code(f"loki undo {letter.task_id}")

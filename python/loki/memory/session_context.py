@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from loki.base.markup import inline
 from loki.base.tokens import clip_to_tokens, tokens
-from loki.base.yaml_text import page, parse
+from loki.base.yaml_text import entity, page, parse
 from loki.memory.attempt import DRIFT, MOST, Approach, Attempt, AttemptSummary
 from loki.memory.quote import one_line, quoted, whole
 from loki.memory.reflection import Reflection
@@ -218,9 +218,7 @@ def render_ledger(ledger: Ledger) -> str:
         <BLANKLINE>
     """
     fields = {
-        "entity_name": f"memory.ledgers.{ledger.task_id}",
-        "namespace": "memory.ledgers",
-        "category": "ledger",
+        **entity("memory.ledgers", ledger.task_id, "ledger"),
         "task_id": ledger.task_id,
         "state": ledger.state,
         "updated_at": ledger.updated_at or None,
@@ -300,9 +298,7 @@ def render_handoff(handoff: Handoff) -> str:
         - Done last: `a.py`
     """
     fields = {
-        "entity_name": f"memory.handoffs.{handoff.task_id}",
-        "namespace": "memory.handoffs",
-        "category": "handoff",
+        **entity("memory.handoffs", handoff.task_id, "handoff"),
         "task_id": handoff.task_id,
         "created_at": handoff.at,
         "agent": handoff.by or None,

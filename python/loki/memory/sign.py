@@ -347,7 +347,8 @@ def render_sign(sighting: Sighting) -> str:
         lines.append(f"  - led there{times}: {quoted(approach.text, APPROACH_LENGTH)}")
     others = sighting.count - sum(approach.count for approach in sighting.approaches)
     if sighting.approaches and others > 0:
-        lines.append(f"  - and what was tried the other {_times(others)}")
+        times = "time" if others == 1 else f"{others} times"
+        lines.append(f"  - and what was tried the other {times}")
     lines.append("  - Do not do any of these again for this failure. Go about it another way.")
     if sighting.advice is Advice.CHANGE:
         lines.append("  - Seen this often, change the strategy or ask a person.")
@@ -414,10 +415,6 @@ def render_failure(failure: Failure) -> str:
     rest = f" and {len(failure.tests) - 1} more" if len(failure.tests) > 1 else ""
     tests = f" in {quoted(failure.tests[0], 100)}{rest}" if failure.tests else ""
     return f"{quoted(str(failure), 300)}{tests}"
-
-
-def _times(count: int) -> str:
-    return "time" if count == 1 else f"{count} times"
 
 
 # --- The signs of a run, kept in a store that many processes share ------------------------------------

@@ -24,7 +24,7 @@ from loki.base.time import Clock, isoformat
 from loki.base.yaml_text import load_file
 from loki.memory import advice
 from loki.memory.attempt import Attempt
-from loki.memory.dead_letter import error_chain, known_of
+from loki.memory.dead_letter import error_chain, known_of, place_of
 from loki.memory.store import Store
 from loki.memory.task_record import ABORT, Intervention
 from loki.people.request import AWAITING, Option, page, ways
@@ -410,6 +410,8 @@ def render(escalation: Escalation) -> str:
     steps = told.to_do(known_of(escalation.failure, escalation.attempts))
     options_ = "options" if escalation.ways else "three options"
     why = f"{inline(escalation.trigger) or 'none given'}: {inline(escalation.reason)}"
+    failure = escalation.failure
+    place = f", at {code(failure.place)}" if failure and failure.path else ""
     return page(
         f"Escalation: {inline(escalation.title)}",
         [
@@ -425,7 +427,7 @@ def render(escalation: Escalation) -> str:
             ("Guidance", _guidance(escalation, told, steps)),
         ],
         _options(escalation, steps[0]),
-        f"Decide {told.decide}{_at_stake(escalation)}; then take one of the {options_}.",
+        f"Decide {told.decide}{place}; then take one of the {options_}.",
     )
 
 
@@ -491,21 +493,17 @@ def _places(escalation: Escalation) -> list[str]:
     found: dict[str, str] = {}
     if failure and failure.path:
         reporter = f", where {inline(failure.tool)} reports it" if failure.tool else ""
-        found[_place(failure.path, failure.line)] = reporter
+        found[place_of(failure.path, failure.line)] = reporter
     for frame in reversed(failure.frames if failure else ()):
         if frame.in_project:
             where = inline(frame.function or "its body")
-            found.setdefault(_place(frame.path, frame.line), f", in {where}")
+            found.setdefault(place_of(frame.path, frame.line), f", in {where}")
     for attempt in reversed(escalation.attempts):
         earlier = attempt.failure or {}
         if earlier.get("path"):
-            place = _place(str(earlier["path"]), earlier.get("line"))
+            place = place_of(str(earlier["path"]), earlier.get("line"))
             found.setdefault(place, f", where attempt {attempt.attempt} failed")
     return [f"{code(place)}{why}" for place, why in found.items()][:MAX_PLACES]
-
-
-def _place(path: str, line: int | None) -> str:
-    return f"{path}:{line}" if line else path
 
 
 def _options(escalation: Escalation, first: str) -> str:
@@ -515,11 +513,6 @@ def _options(escalation: Escalation, first: str) -> str:
     mend = f"1. **{by_hand.name}.** {first} Then: {code(by_hand.command)}\n   {by_hand.follows}"
     rest = ways(others, first=2)
     return f"{mend}\n{rest}"
-
-
-def _at_stake(escalation: Escalation) -> str:
-    failure = escalation.failure
-    return f", at {code(failure.place)}" if failure and failure.path else ""
 
 
 def _line(text: str | None) -> str:

@@ -685,7 +685,11 @@ def emitted_signals(
     """
     found = []
     for one in parse(path.removeprefix(".loki/"), content.decode("utf-8", "replace")):
-        data = {key: value for key, value in one.data.items() if key not in OWN and _says(value)}
+        data = {
+            key: value
+            for key, value in one.data.items()
+            if key not in OWN and value not in ("", [], {})
+        }
         data |= {"agent": agent, "task_id": task_id}
         if one.about.form == "log":
             data["original_goal"] = goal
@@ -694,7 +698,3 @@ def emitted_signals(
             data["id"] = hashlib.sha256(f"{one.kind}{render(data)}".encode()).hexdigest()[:12]
         found.append(EmittedSignal(one.kind, one.name, data))
     return tuple(found)
-
-
-def _says(value: Any) -> bool:
-    return value not in ("", [], {})

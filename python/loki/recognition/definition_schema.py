@@ -208,11 +208,11 @@ def one_of(*names: str) -> Check:
     return check
 
 
-def list_of(item: Check, least: int = 0, what: str = "a list") -> Check:
+def list_of(item: Check, least: int = 0) -> Check:
     """A list; with fewer entries than `least` it is wrong."""
 
     def check(cursor: Cursor) -> list[Any]:
-        values = [entry.gather(item) for entry in cursor.items(what)]
+        values = [entry.gather(item) for entry in cursor.items("a list")]
         if len(values) < least:
             raise cursor.error(f"found an empty list, expected {least} or more entries")
         return values

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loki import _core
 from loki.base import codec
 from loki.base.argument_checks import listed, thread_count
+from loki.base.codec import kept
 from loki.base.secret import unnamed
+from loki.recognition import site
 from loki.recognition.html_repr import failure_html
 from loki.recognition.pattern import DEFAULT_STRATEGY, Match, PatternSet
-
-if TYPE_CHECKING:
-    from loki.recognition.site import Exists
-    from loki.recognition.text import Text
-
-
-# --- Its calls and matches, of which it has several -------------------------------------------------
+from loki.recognition.text import Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,67 +32,10 @@ class Frame:
     """
 
     path: str
-    line: int | None
-    function: str | None
-    in_project: bool
+    line: int | None = kept(plain=None)
+    function: str | None = kept(plain=None)
+    in_project: bool = kept()
 
-
-_TEXT, _WHOLE, _NUMBER = (str, type(None)), (int, type(None)), (int, float)
-_FORMS: Mapping[str, tuple[type, ...]] = {
-    **dict.fromkeys(("tool", "tool_kind", "language", "error_type", "error_code", "path"), _TEXT),
-    **dict.fromkeys(("extension", "function"), _TEXT),
-    **dict.fromkeys(("message", "excerpt", "normalized", "fingerprint", "signature"), (str,)),
-    **dict.fromkeys(("pattern", "kind", "band", "strategy"), (str,)),
-    **dict.fromkeys(("line", "column", "output_line", "exit_code"), _WHOLE),
-    **dict.fromkeys(("confidence", "coverage"), _NUMBER),
-    **dict.fromkeys(("in_project",), (bool,)),
-    **dict.fromkeys(("recognizer_version",), (int,)),
-}
-_LARGEST = 2**53  # what others that read JSON can hold (RFC 8259, 6)
-
-
-def must_fit(known: Mapping[str, Any], frames: Iterable[Frame], matches: Iterable[Match]) -> None:
-    """Refuse fields of a failure, its frames and its matches that are of another form.
-
-    Raises:
-        TypeError: a field is.
-    """
-    texts: list[Any] = list(known.get("tests", ()))
-    for one in (known, *map(_fields, frames), *map(_fields, matches)):
-        for name, value in one.items():
-            form = _FORMS.get(name)
-            if form is None:
-                continue
-            if not isinstance(value, form) or (type(value) is int and abs(value) > _LARGEST):
-                raise TypeError(f"{name} is of another form")
-            if isinstance(value, str):
-                texts.append(value)
-        texts.extend(one.get("signals", ()))
-    for text in texts:
-        if not isinstance(text, str) or (not text.isascii() and _is_broken(text)):
-            raise TypeError("a text is none")
-
-
-def _fields(one: Frame | Match) -> dict[str, Any]:
-    return {entry.name: getattr(one, entry.name) for entry in dataclasses.fields(one)}
-
-
-def _is_broken(text: str) -> bool:
-    """Whether it holds half a character."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return True
-    return False
-
-
-def match_of(value: Mapping[str, Any]) -> Match:
-    """The match that `loki.base.codec.write` made an object of."""
-    spans = tuple((int(begin), int(end)) for begin, end in value.get("spans", ()))
-    return Match(**{**value, "signals": tuple(value.get("signals", ())), "spans": spans})
-
-
-# --- A failure --------------------------------------------------------------------------------------
 
 RECOGNIZER_VERSION = 1
 """Grows when extraction or normalization changes; stored failures of another version are
@@ -233,7 +173,7 @@ class Failure:
                 _plain(self.error_code),
                 normalized,
                 [_plain(test) for test in self.tests],
-                self._functions(),
+                [_plain(f.function) for f in self.frames if f.in_project and f.function],
             ),
             signature=_core.signature(
                 self.match.pattern if self.match else "",
@@ -257,9 +197,6 @@ class Failure:
         """
         known = dataclasses.replace(self, path=path, line=line, extension=_extension(path))
         return known._fingerprinted()
-
-    def _functions(self) -> list[str]:
-        return [_plain(f.function) for f in self.frames if f.in_project and f.function]
 
     @property
     def pattern_id(self) -> str:
@@ -309,18 +246,12 @@ class Failure:
         """
         try:
             known = {key: entry for key, entry in value.items() if key in _FIELDS}
-            known["message"] = str(known["message"])
-            known["tests"] = tuple(known.get("tests", ()))
-            known["frames"] = tuple(Frame(**frame) for frame in known.get("frames", ()))
-            known["matches"] = tuple(match_of(entry) for entry in known.get("matches", ()))
-            for key in ("excerpt_lines", "site_lines"):
-                lines = known.get(key)
-                known[key] = (int(lines[0]), int(lines[1])) if lines else None
-            must_fit(known, known["frames"], known["matches"])
-            best = known["matches"][0] if known["matches"] else None
-            failure = Failure(**known, match=best)
-        except (KeyError, TypeError, IndexError, AttributeError) as error:
-            raise ValueError(f"found a failure that cannot be read ({error!r})") from None
+            json.dumps(known, ensure_ascii=False).encode()  # half a character is no text
+            failure = codec.parse(Failure, known, "failure")
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise ValueError(f"found a failure that cannot be read ({error})") from None
+        if failure.matches:
+            failure = dataclasses.replace(failure, match=failure.matches[0])
         is_current = failure.recognizer_version == RECOGNIZER_VERSION
         return failure if is_current else failure._fingerprinted()
 
@@ -360,7 +291,7 @@ def recognize(
     language: str | None = None,
     patterns: PatternSet | None = None,
     *,
-    exists: Exists | None = None,
+    exists: site.Exists | None = None,
 ) -> Failure:
     """What failed in the output of a tool.
 
@@ -387,13 +318,10 @@ def recognize(
         >>> failure.path, failure.line, failure.error_code
         ('app.py', 1, 'name-defined')
     """
-    from loki.recognition import site
-    from loki.recognition.site import with_folders
-
     known = patterns or PatternSet.default()
     context = _plain(command), _plain(os.fspath(root)) if root else "", _plain(language)
     found: dict[str, Any] = _core.recognize(site.rules(), known.core, text, *context)
-    return with_folders(described(found, known, exit_code), text, context[1], exists)
+    return site.with_folders(described(found, known, exit_code), text, context[1], exists)
 
 
 def recognize_many(
@@ -427,15 +355,14 @@ def recognize_many(
         >>> [f.error_type for f in recognize_many(["KeyError: 'a'", "ValueError: b"])]
         ['KeyError', 'ValueError']
     """
-    from loki.recognition import site
-    from loki.recognition.site import with_folders
-
     known = patterns or PatternSet.default()
     context = _plain(command), _plain(os.fspath(root)) if root else "", _plain(language)
     texts = listed(texts)
     found = _core.recognize_many(site.rules(), known.core, texts, *context, thread_count(threads))
     read = zip(found, texts, strict=True)
-    return [with_folders(described(one, known, None), text, context[1], None) for one, text in read]
+    return [
+        site.with_folders(described(one, known, None), text, context[1], None) for one, text in read
+    ]
 
 
 def described(found: dict[str, Any], known: PatternSet, exit_code: int | None) -> Failure:

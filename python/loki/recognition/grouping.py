@@ -11,6 +11,7 @@ from loki import _core
 from loki.base.argument_checks import listed, thread_count
 from loki.base.atomic_file import write_atomic
 from loki.base.error import StoreError
+from loki.recognition import site
 from loki.recognition.failure import Failure, as_failure, recognize
 from loki.recognition.pattern import PatternSet
 
@@ -161,8 +162,6 @@ class FailureIndex:
             ValueError: there are more or fewer keys than failures, or `threads` is below 0.
             TypeError: a key is no str, a failure neither text nor `loki.Failure`.
         """
-        from loki.recognition import site
-
         many, names = listed(failures), listed(keys)
         known = patterns or PatternSet.default()
         count = thread_count(threads)

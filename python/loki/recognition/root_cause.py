@@ -343,16 +343,12 @@ def _by_options(calls: Mapping[int, Call]) -> list[list[int]]:
         plainer = [known for known in groups if _is_plainer(known, form)]
         home = plainer[0] if len(plainer) == 1 else form
         groups.setdefault(home, []).extend(forms[form])
-    return [sorted(members) for members in _ordered(groups.values())]
+    return [sorted(members) for members in sorted(groups.values(), key=min)]
 
 
 def _is_plainer(known: frozenset[str] | None, form: frozenset[str] | None) -> bool:
     """Whether all that one call asks for, the other does too; an unknown one has nothing in common."""
     return known is not None and (not known if form is None else known < form)
-
-
-def _ordered(groups: Iterable[Sequence[int]]) -> list[Sequence[int]]:
-    return sorted(groups, key=min)
 
 
 # --- Which failures have one root cause -------------------------------------------------------------

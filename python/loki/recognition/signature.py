@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from loki import _core
-
-if TYPE_CHECKING:
-    from loki.recognition.failure import Failure
-    from loki.recognition.text import Text
+from loki.recognition.failure import Failure, as_failure
+from loki.recognition.text import Text
 
 LEVELS = ("volatile", "template")
 
@@ -50,6 +46,4 @@ def fingerprint(failure: Text | Failure) -> str:
         >>> fingerprint("KeyError: 'a'") == fingerprint("KeyError: 'b'")
         False
     """
-    from loki.recognition.failure import as_failure
-
     return as_failure(failure).fingerprint

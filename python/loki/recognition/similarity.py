@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 
 from loki import _core
 from loki.base.argument_checks import listed, thread_count
+from loki.recognition.failure import Failure, as_failure
+from loki.recognition.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from loki.recognition.failure import Failure
-    from loki.recognition.text import Text
-
 
 THRESHOLD = 0.8
 """Overlap of two sites above which they are substantially similar, as the specification has it."""
@@ -128,8 +126,6 @@ def same_failure(a: Text | Failure, b: Text | Failure, threshold: float = THRESH
         >>> same_failure("ValueError: bad port 8080", "ValueError: bad port 9090")
         True
     """
-    from loki.recognition.failure import as_failure
-
     if not 0 <= threshold <= 1:
         raise ValueError(f"found a threshold of {threshold}, expected 0 to 1")
     return _core.same_failure(as_failure(a).site(), as_failure(b).site(), threshold)

@@ -20,7 +20,7 @@ from loki.base.error import UsageError
 from loki.base.markup import bullets, code, fence, inline
 from loki.base.secret import masked
 from loki.base.time import isoformat, moment
-from loki.base.yaml_text import dump
+from loki.base.yaml_text import dump, entity
 from loki.memory.store import Store
 from loki.recognition.pattern_file_edit import as_entry
 
@@ -149,9 +149,7 @@ def digest(text: str) -> str:
 def render_candidate(candidate: Candidate) -> str:
     """The page of a candidate."""
     fields = {
-        "entity_name": f"memory.candidates.candidate-{candidate.id}",
-        "namespace": "memory.candidates",
-        "category": f"candidate-{candidate.kind}",
+        **entity("memory.candidates", f"candidate-{candidate.id}", f"candidate-{candidate.kind}"),
         "id": candidate.id,
         "kind": candidate.kind,
         "status": candidate.status,
