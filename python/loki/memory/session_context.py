@@ -188,7 +188,7 @@ def render_ledger(ledger: Ledger) -> str:
     """The page of a ledger; whatever its fields hold, they stay data.
 
     Example:
-        >>> print(render(Ledger("t1", "fix the login", next_step="look at the session")))
+        >>> print(render_ledger(Ledger("t1", "fix the login", next_step="look at the session")))
         ---
         entity_name: memory.ledgers.t1
         namespace: memory.ledgers
@@ -286,7 +286,7 @@ def render_handoff(handoff: Handoff) -> str:
     """The page of a handoff; whatever its fields hold, they stay data.
 
     Example:
-        >>> page = render(Handoff("t1", "fix it", "2026-04-04T12:00:00Z", "interrupted", last="a.py"))
+        >>> page = render_handoff(Handoff("t1", "fix it", "2026-04-04T12:00:00Z", "interrupted", last="a.py"))
         >>> print(page.split("---")[2].strip())
         # Handoff
         <BLANKLINE>

@@ -632,9 +632,9 @@ def why_signal_refused(path: str, content: bytes | None) -> str:
         content: what it would hold; None: it would be deleted.
 
     Example:
-        >>> why_refused(".loki/signals/HUMAN_APPROVED", b"{}")
+        >>> why_signal_refused(".loki/signals/HUMAN_APPROVED", b"{}")
         'is a signal that agents may not give: it is given by a person'
-        >>> why_refused(".loki/signals/FEATURE_READY_login", b"")
+        >>> why_signal_refused(".loki/signals/FEATURE_READY_login", b"")
         ''
     """
     file = path.removeprefix(".loki/")

@@ -65,7 +65,7 @@ def regex_refusal(expression: str) -> Refusal | None:
     """Why RE2 refuses a regex; None where it does not.
 
     Example:
-        >>> refusal("error(?= in)")
+        >>> regex_refusal("error(?= in)")
         Refusal(reason="found the look-ahead '(?=', expected a regex without look-around", at=5)
     """
     error = _core.regex_error(expression)

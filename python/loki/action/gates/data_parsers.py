@@ -24,7 +24,7 @@ def plain_json(text: str) -> str:
     Lines and columns stay, so that an error of the parser points at the right place.
 
     Example:
-        >>> plain('{"a": [1, 2,], // two')
+        >>> plain_json('{"a": [1, 2,], // two')
         '{"a": [1, 2 ],       '
     """
     blanks: list[tuple[int, int]] = []
