@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from loki.base.error import UsageError
 from loki.base.time import Clock, Duration
@@ -18,18 +18,33 @@ if TYPE_CHECKING:
     from loki.action.agent_protocol import Reviewer
     from loki.action.changes.journal import UndoResult
     from loki.action.checks.check import Check
-    from loki.action.checks.command_detection import Command, Detector
+    from loki.action.checks.command_detection import Command
     from loki.action.processes.command_guard import CommandGuard
     from loki.agents.command_agent import CommandAgent
     from loki.agents.fallback_agent import FallbackAgent
     from loki.agents.fallback_chain import ChainOptions
     from loki.agents.model_agent import ModelAgent
     from loki.decision.breakers import Breakers
-    from loki.execution.task_session import AgentLike, Task, TaskOptions
+    from loki.execution.task_session import AgentLike, Task
     from loki.memory.learning.learned_rules import Review
     from loki.memory.sign import Signs
     from loki.memory.task_record import Outcome
     from loki.people.approval import Approval
+
+
+class TaskOptions(TypedDict, total=False):
+    """What `loki.Workspace.task` takes besides a title and checks; it says what each means."""
+
+    kind: str
+    complexity: str
+    max_attempts: int | None
+    max_time: Duration | None
+    max_tokens: int | None
+    max_cost: float | None
+    wait: bool | None
+    scope: Sequence[str]
+    reviewer: Reviewer | None
+    id: str | None
 
 
 class Runtime(Workspace):
@@ -60,11 +75,6 @@ class Runtime(Workspace):
     def command_guard(self) -> CommandGuard:
         """How commands of agents and checks run here, and what they must leave as it is."""
         return assembly.guard(self)
-
-    @property
-    def detector(self) -> Detector:
-        """Finds the project's own commands; `commands` gives them."""
-        return self.once(assembly.detector)
 
     def task(
         self,
@@ -109,11 +119,10 @@ class Runtime(Workspace):
         """
         from loki.execution.task_session import new_task
 
-        return new_task(
-            self,
+        request = assembly.TaskRequest(
             title,
-            kind=kind,
             checks=checks,
+            kind=kind,
             complexity=complexity,
             max_attempts=max_attempts,
             max_time=max_time,
@@ -124,6 +133,7 @@ class Runtime(Workspace):
             reviewer=reviewer,
             id=id,
         )
+        return new_task(self, request)
 
     def resume(
         self,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import loki
+from loki.execution.assembly import TaskRequest
 from loki.execution.task_session import AgentLike, new_task
 from loki.jobs.work.copy_merger import run_in_copy
 from loki.memory.task_record import Outcome
@@ -23,7 +24,7 @@ def in_copy(
     options = {"checks": [PASSES], "kind": "refactor", "complexity": "low", **options}
     outcome = run_in_copy(
         loki.Workspace(project),
-        lambda workspace: new_task(workspace, title, **options),
+        lambda workspace: new_task(workspace, TaskRequest(title, **options)),
         lambda _: agent,
         threading.Event(),
     )

@@ -6,7 +6,7 @@ import shlex
 import signal
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -32,9 +32,6 @@ from loki.memory.attempt import DRIFT
 from loki.memory.task_record import Outcome
 from loki.people.approval import Approvals
 from loki.people.escalation import options
-
-if TYPE_CHECKING:
-    from loki.execution.task_session import TaskOptions
 
 NOT_KEPT = "no page: it could not be written (see the warning above)"
 
@@ -170,19 +167,19 @@ def command(
     )
     limit = argument_seconds("--agent-timeout", agent_timeout) if agent_timeout else None
     reviewer = resolve.reviewer(workspace, reviewer_command, limit)
-    options: TaskOptions = {
-        "kind": kind,
-        "complexity": complexity,
-        "max_attempts": max_attempts,
-        "max_time": max_time,
-        "max_tokens": max_tokens,
-        "max_cost": max_cost,
-        "wait": wait,
-        "scope": scope or (),
-        "reviewer": reviewer,
-    }
-    checks = check or workspace.default_checks(kind, complexity, reviewer)
-    prepared = workspace.task(task, checks=checks, **options)
+    prepared = workspace.task(
+        task,
+        checks=check or workspace.default_checks(kind, complexity, reviewer),
+        kind=kind,
+        complexity=complexity,
+        max_attempts=max_attempts,
+        max_time=max_time,
+        max_tokens=max_tokens,
+        max_cost=max_cost,
+        wait=wait,
+        scope=scope or (),
+        reviewer=reviewer,
+    )
     with prepared as entered:
         outcome = entered.run(worker)
     if ask:

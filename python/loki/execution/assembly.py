@@ -350,26 +350,32 @@ def test_command(workspace: Workspace, tree: Tree) -> tuple[str, ...] | None:
     return found.words
 
 
-def task_spec(  # noqa: PLR0913 - those of a task
-    workspace: Workspace,
-    title: str,
-    *,
-    kind: str = "bug_fix",
-    checks: Sequence[str | Check] = (),
-    complexity: str = "medium",
-    max_attempts: int | None = None,
-    max_time: Duration | None = None,
-    max_tokens: int | None = None,
-    max_cost: float | None = None,
-    wait: bool | None = None,
-    scope: Sequence[str] = (),
-    reviewer: Reviewer | None = None,
-    id: str | None = None,  # noqa: A002 - the name of the field everywhere else
-) -> TaskSpec:
-    """What a task is to achieve, without who works on it; its arguments are those of `loki.Workspace.task`.
+# --- What is asked of a task, and its checks ----------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRequest:
+    """What is asked of a task; `loki.Workspace.task` says what each means."""
+
+    title: str
+    checks: Sequence[str | Check] = ()
+    kind: str = "bug_fix"
+    complexity: str = "medium"
+    max_attempts: int | None = None
+    max_time: Duration | None = None
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    wait: bool | None = None
+    scope: Sequence[str] = ()
+    reviewer: Reviewer | None = None
+    id: str | None = None
+
+
+def task_spec(workspace: Workspace, request: TaskRequest) -> TaskSpec:
+    """What a task is to achieve, without who works on it.
 
     Raises:
-        UsageError: as there.
+        UsageError: as `loki.Workspace.task` says.
     """
     from loki.action.task import TaskSpec, limited, retries_of, safe_id, task_id
     from loki.decision.budget import Budget
@@ -378,21 +384,19 @@ def task_spec(  # noqa: PLR0913 - those of a task
     budget = Budget(limits.attempts, limits.time, limits.tokens, limits.cost)
     default = loop.max_retries if "max_retries" in loop.model_fields_set else None
     return TaskSpec(
-        safe_id(id) if id else task_id(title),
-        title,
-        with_review(workspace, resolved(workspace, checks, reviewer), kind, reviewer),
-        kind,
-        complexity,
-        default if max_attempts is None else retries_of(max_attempts),
-        limited(budget, max_time, max_tokens, max_cost),
-        wait,
-        scope=tuple(scope),
+        safe_id(request.id) if request.id else task_id(request.title),
+        request.title,
+        _reviewed_checks(workspace, request),
+        request.kind,
+        request.complexity,
+        default if request.max_attempts is None else retries_of(request.max_attempts),
+        limited(budget, request.max_time, request.max_tokens, request.max_cost),
+        request.wait,
+        scope=tuple(request.scope),
     )
 
 
-def with_review(
-    workspace: Workspace, checks: tuple[Check, ...], kind: str, reviewer: Reviewer | None
-) -> tuple[Check, ...]:
+def _reviewed_checks(workspace: Workspace, request: TaskRequest) -> tuple[Check, ...]:
     """The checks of a task; of kind security, somebody looks at its change before that is done.
 
     Of kind feature, somebody looks where nothing shows that the feature is there.
@@ -401,11 +405,12 @@ def with_review(
     """
     from loki.action.checks.check import EVIDENCE, Check
 
-    review = workspace.config.review
+    review, kind = workspace.config.review, request.kind
+    checks = resolved(workspace, request.checks, request.reviewer)
     is_wanted = {"security": review.security, "feature": review.feature}.get(kind, False)
     if not is_wanted or not checks or any(check.is_judged for check in checks):
         return checks
-    judge = "custom" if reviewer is not None else "approval"
+    judge = "custom" if request.reviewer is not None else "approval"
     name, said = "security_review", "the change is right, and opens no hole"
     if kind == "feature":
         name = EVIDENCE

@@ -44,7 +44,7 @@ from loki.base.error import LokiError, UsageError
 from loki.base.markup import code, inline
 from loki.base.time import isoformat
 from loki.decision.budget import Budget
-from loki.execution import assembly
+from loki.execution.assembly import TaskRequest, task_spec
 from loki.execution.resolve import named_agent
 from loki.execution.task_session import Task
 from loki.execution.task_session import performer as performer_of
@@ -304,16 +304,16 @@ class PipelineSession:
         intervention: Intervention | None,
     ) -> Task:
         workspace, run, id_ = self.workspace, self.state.run, self.state.task_id(stage.id)
-        spec = assembly.task_spec(
-            workspace,
+        request = TaskRequest(
             stage.description,
-            kind=stage.kind,
+            checks_of(stage, workspace),
+            stage.kind,
             # A plan leaves the project as it is: there is nothing that could regress.
-            complexity="low" if stage.mode == "plan" else stage.complexity,
-            checks=checks_of(stage, workspace),
+            "low" if stage.mode == "plan" else stage.complexity,
             wait=self._wait,
             id=id_,
         )
+        spec = task_spec(workspace, request)
         # A person looks at what a stage has done where it says so (`requires_approval`).
         spec = replace(spec, checks=tuple(c for c in spec.checks if c.name != EVIDENCE))
         left = None if effect.max_attempts is None else max(1, effect.max_attempts - earlier)

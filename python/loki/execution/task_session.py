@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loki.action.agent_protocol import LLM, Reviewer
 from loki.action.changes.project_copies import ContinuingExecutor
@@ -34,13 +34,13 @@ from loki.base.error import UsageError
 from loki.base.markup import html_card
 from loki.base.path_exists import path_exists
 from loki.base.secret import mask_output, mask_secrets, passed_environment
-from loki.base.time import Duration
 from loki.decision.backoff import Backoff
 from loki.decision.drift import drift
 from loki.execution import resolve
 from loki.execution.assembly import (
     NO_CHECK,
     Runs,
+    TaskRequest,
     guard,
     human_reviews,
     notifier,
@@ -60,11 +60,8 @@ from loki.people.signals import Signals
 from loki.recognition.failure import Failure, recognize
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
     from loki.action.changes.change import Change
     from loki.action.changes.executor import Executor
-    from loki.action.checks.check import Check
     from loki.workspace import Workspace
 
 
@@ -540,28 +537,6 @@ class OpenAttempt:
         return self.pending if isinstance(self.pending, Outcome) else None
 
 
-class TaskOptions(TypedDict, total=False):
-    """What `loki.Workspace.task` takes besides a title and checks; it says what each means."""
-
-    kind: str
-    complexity: str
-    max_attempts: int | None
-    max_time: Duration | None
-    max_tokens: int | None
-    max_cost: float | None
-    wait: bool | None
-    scope: Sequence[str]
-    reviewer: Reviewer | None
-    id: str | None
-
-
-def new_task(
-    workspace: Workspace,
-    title: str,
-    *,
-    checks: Sequence[str | Check] = (),
-    **options: Unpack[TaskOptions],
-) -> Task:
+def new_task(workspace: Workspace, request: TaskRequest) -> Task:
     """A task of a workspace; `loki.Workspace.task` says more."""
-    spec = task_spec(workspace, title, checks=checks, **options)
-    return Task(workspace, spec, reviewer=options.get("reviewer"))
+    return Task(workspace, task_spec(workspace, request), reviewer=request.reviewer)

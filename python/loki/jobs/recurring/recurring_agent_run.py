@@ -12,8 +12,8 @@ from loki.action.agent_protocol import Agent, ReviewRequest
 from loki.action.checks.check import Check, CheckResult
 from loki.action.loop.agent_call import breaker_of, is_resilient
 from loki.base.error import AgentError, UsageError
-from loki.execution import assembly, resolve
-from loki.execution.assembly import default_checks
+from loki.execution import resolve
+from loki.execution.assembly import TaskRequest, default_checks, task_spec
 from loki.execution.resilience import breakers as breakers_of
 from loki.execution.resolve import named_agent
 from loki.execution.task_session import Task, new_task
@@ -91,7 +91,7 @@ def evaluate(
     except UsageError:
         return None
     assert reviewer is not None
-    spec = assembly.task_spec(workspace, part.task, id=record.task_id)
+    spec = task_spec(workspace, TaskRequest(part.task, id=record.task_id))
     performer = performer_of(workspace, spec, 1, cancelled)
     criterion = Check(
         kind="custom",
@@ -211,8 +211,7 @@ def _prepared(
     max_time: float | None = None,
 ) -> Task:
     reviewer = resolve.reviewer(workspace, part.reviewer_command)
-    return new_task(
-        workspace,
+    request = TaskRequest(
         part.task,
         checks=part.checks or default_checks(workspace, part.kind, part.complexity, reviewer),
         kind=part.kind,
@@ -223,3 +222,4 @@ def _prepared(
         reviewer=reviewer,
         id=loop_id(task, number),
     )
+    return new_task(workspace, request)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loki.action.loop.resumption import awaits_approval
 from loki.base.error import UsageError
 from loki.base.time import argument_seconds
-from loki.execution import assembly, resolve
-from loki.execution.assembly import default_checks, human_reviews
+from loki.execution import resolve
+from loki.execution.assembly import TaskRequest, default_checks, human_reviews, task_spec
 from loki.jobs.queue.queue import must_be_whole
 from loki.jobs.queue.queue_lists import EDITED
 from loki.jobs.queue.queued_task import QueuedTask
@@ -71,7 +71,7 @@ def task_of(workspace: Workspace, queued: QueuedTask, *, asks: bool = False) -> 
     if _goes_on(workspace, record, queued.id):
         return _gone_on_with(workspace, queued, record, reviewer)
 
-    return new_task(workspace, **_said(workspace, queued, reviewer, asks=asks))
+    return new_task(workspace, _request(workspace, queued, reviewer, asks=asks))
 
 
 def must_be_workable(workspace: Workspace, queued: QueuedTask, *, asks: bool = False) -> None:
@@ -84,8 +84,7 @@ def must_be_workable(workspace: Workspace, queued: QueuedTask, *, asks: bool = F
         task_of(workspace, queued, asks=asks)
         return
     must_be_whole(queued)
-    said = _said(workspace, queued, _reviewer(workspace, queued), asks=asks)
-    assembly.task_spec(workspace, **said)
+    task_spec(workspace, _request(workspace, queued, _reviewer(workspace, queued), asks=asks))
 
 
 def _goes_on(workspace: Workspace, record: TaskRecord, id_: str) -> bool:
@@ -95,23 +94,22 @@ def _goes_on(workspace: Workspace, record: TaskRecord, id_: str) -> bool:
     return not human_reviews(workspace).of_task(id_)
 
 
-def _said(
+def _request(
     workspace: Workspace, queued: QueuedTask, reviewer: Reviewer | None, *, asks: bool
-) -> dict[str, Any]:
-    """What a queued task says, as arguments of `loki.Workspace.task`."""
-    return {
-        "title": _title(queued),
-        "id": queued.id,
-        "kind": queued.kind,
-        "checks": queued.checks or _default_checks(workspace, queued, reviewer, asks=asks),
-        "complexity": queued.complexity,
-        "max_attempts": queued.max_attempts,
-        "max_time": queued.max_time or None,
-        "max_tokens": queued.max_tokens,
-        "max_cost": queued.max_cost,
-        "scope": queued.scope,
-        "reviewer": reviewer,
-    }
+) -> TaskRequest:
+    return TaskRequest(
+        _title(queued),
+        queued.checks or _default_checks(workspace, queued, reviewer, asks=asks),
+        queued.kind,
+        queued.complexity,
+        queued.max_attempts,
+        queued.max_time or None,
+        queued.max_tokens,
+        queued.max_cost,
+        scope=queued.scope,
+        reviewer=reviewer,
+        id=queued.id,
+    )
 
 
 def _gone_on_with(

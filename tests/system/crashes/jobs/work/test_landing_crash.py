@@ -8,6 +8,7 @@ from pathlib import Path
 
 import loki
 from loki.action.changes.change import Change, Edit
+from loki.execution.assembly import TaskRequest
 from loki.execution.task_session import new_task
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.work.copy_merger import run_in_copy
@@ -39,7 +40,7 @@ def land(project: Path, die_at: int = 0) -> loki.Outcome:
     return run_in_copy(
         loki.Workspace(project),
         lambda workspace: new_task(
-            workspace, "change it", checks=[PASSES], kind="refactor", complexity="low", id="t"
+            workspace, TaskRequest("change it", [PASSES], "refactor", "low", id="t")
         ),
         lambda _: lambda _: CHANGE,
         threading.Event(),
