@@ -10,10 +10,11 @@ import shlex
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from loki.base.path_containment import is_part
 from loki.base.time import isoformat
+from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.triage import triage_verdict as verdicts
 from loki.jobs.triage.triage_verdict import TriageRecord, Verdict
 from loki.memory.quote import block, quoted, whole
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 TAG, EXEMPT = "recurring-triage", "no-recurring-triage"
 """Tags of every triage; a recurring task with the second one is never triaged."""
+
+FIX = "triage-fix"
+"""Tag of the tasks that triages ask for."""
 
 ALIKE = 0.8
 """Two fixes whose titles overlap more ask for the same; "substantially similar" of the seed documents."""
@@ -186,47 +190,21 @@ def begun(task: RecurringTask, agent: str, now: datetime) -> tuple[RecurringTask
     return task.with_(last_triaged_at=now, triages=number), record
 
 
-Act: TypeAlias = Literal["nothing", "submit", "pause"]
-
-
-@dataclass(frozen=True, slots=True)
-class Fix:
-    """A task that a triage asks for.
-
-    Attributes:
-        id: its id; title, description: what is asked.
-        after: the recurring task that it is for.
-        checks: what failed: the recurring task's own command, or the checks of its agent's work.
-        reviewer_command: judges those that no command can check, or "".
-        tags: how it is found again.
-    """
-
-    id: str
-    title: str
-    description: str
-    after: str
-    checks: tuple[str, ...] = ()
-    reviewer_command: str = ""
-    tags: tuple[str, ...] = ("triage-fix",)
-
-
 @dataclass(frozen=True, slots=True)
 class Conclusion:
     """What the program does about a verdict; a triage agent itself does nothing.
 
     Attributes:
-        act: the one thing that is done.
-        fix: the task, where one is submitted.
-        recommendation: what the agent wants besides, for a person to read.
         said: what is done, or why nothing is, in a sentence.
-        reason: why the task is paused, where it is.
+        recommendation: what the agent wants besides, for a person to read.
+        fix: the task that is submitted, or None.
+        pause: why the task is paused; "": it is not.
     """
 
-    act: Act = "nothing"
-    fix: Fix | None = None
+    said: str
     recommendation: str = ""
-    said: str = ""
-    reason: str = ""
+    fix: QueuedTask | None = None
+    pause: str = ""
 
 
 def conclude(
@@ -246,18 +224,16 @@ def conclude(
     wish = "" if verdict.action.strip().casefold().rstrip(".") in _NOTHING else verdict.action
     cause = verdict.root_cause or "its cause was not said"
     if not verdict.is_readable:
-        return Conclusion(said=f"nothing was done: {verdict.problem}")
+        return Conclusion(f"nothing was done: {verdict.problem}")
     if task is None:
-        return Conclusion(recommendation=wish, said="nothing was done: the task is gone")
+        return Conclusion("nothing was done: the task is gone", wish)
     if verdict.kind == verdicts.PAUSE:
         return _pause(task, cause, wish)
     if verdict.kind == verdicts.FILE_FIX:
         return _file(verdict, record, task, wish, open_fixes)
     if verdict.kind == verdicts.RECOMMEND_CONFIG:
-        return Conclusion(
-            recommendation=wish or cause, said="nothing was changed: a person decides on settings"
-        )
-    return Conclusion(recommendation=wish, said="nothing is to be done")
+        return Conclusion("nothing was changed: a person decides on settings", wish or cause)
+    return Conclusion("nothing is to be done", wish)
 
 
 _NOTHING = {"", "none", "nothing", "no action", "n/a", "-"}
@@ -265,10 +241,10 @@ _NOTHING = {"", "none", "nothing", "no action", "n/a", "-"}
 
 def _pause(task: RecurringTask, cause: str, wish: str) -> Conclusion:
     if task.paused is not None:
-        return Conclusion(recommendation=wish, said="it was paused already")
+        return Conclusion("it was paused already", wish)
     if not task.consecutive_failures:
-        return Conclusion(recommendation=wish, said="not paused: it has succeeded meanwhile")
-    return Conclusion("pause", None, wish, "the task was paused", cause)
+        return Conclusion("not paused: it has succeeded meanwhile", wish)
+    return Conclusion("the task was paused", wish, pause=cause)
 
 
 def _file(
@@ -282,16 +258,17 @@ def _file(
     title = f"Fix: {cause}"
     for id_, other in open_fixes:
         if other == title or overlap(other, title) > ALIKE:
-            return Conclusion(recommendation=wish, said=f"no task was submitted: {id_} asks for it")
-    fix = Fix(
+            return Conclusion(f"no task was submitted: {id_} asks for it", wish)
+    fix = QueuedTask(
         f"fix-{task.id}-{record.number}",
         title,
         _description(verdict, record, task, wish),
-        task.id,
-        task.agent.checks if task.agent else (shlex.join(task.command),),
-        (task.agent and task.agent.reviewer_command) or "",
+        checks=task.agent.checks if task.agent else (shlex.join(task.command),),
+        reviewer_command=(task.agent and task.agent.reviewer_command) or "",
+        after=task.id,
+        tags=(FIX,),
     )
-    return Conclusion("submit", fix, wish, f"the task {fix.id} was submitted")
+    return Conclusion(f"the task {fix.id} was submitted", wish, fix)
 
 
 def _description(verdict: Verdict, record: TriageRecord, task: RecurringTask, wish: str) -> str:

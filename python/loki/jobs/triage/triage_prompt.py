@@ -1,4 +1,4 @@
-"""What a triage agent is asked: real evidence, within a budget, and the form of the answer. Pure."""
+"""What a triage agent is asked: real evidence, within a budget, and the form of the answer."""
 
 from __future__ import annotations
 
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from loki.memory.attempt import Attempt
     from loki.workspace import Workspace
 
-
-# ------------------------------------------------------------------------------------------------------
-# What a triage agent is asked: real evidence, within a budget, and the form of the answer. Pure.
 
 BUDGET = 8_000
 """Tokens of a prompt, at most. Chosen, not measured."""
@@ -271,7 +268,7 @@ def _earlier(evidence: Evidence) -> str:
     return "# Earlier triages of this task\n\n" + data("\n".join(rows), 400)
 
 
-# --- Gathers what is known of a recurring task that keeps failing, from a workspace's files -----------
+# --- What is known of a task that keeps failing -------------------------------------------------------
 
 AROUND = timedelta(minutes=2)
 """Lines of the scheduler's log so near a failure are evidence, whatever task they are about. Chosen."""

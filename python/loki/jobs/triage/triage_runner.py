@@ -1,7 +1,4 @@
-"""One triage, from its lock to its record: evidence, question, verdict, and what the program does.
-
-nobody can tell.
-"""
+"""One triage, from its lock to its record: evidence, question, verdict, and what the program does."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +20,11 @@ from loki.execution.resilience import breakers as breakers_of
 from loki.execution.resilience import ways
 from loki.execution.resolve import named_agent, program
 from loki.jobs.queue.queue import queue_of
-from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.recurring import recurring_outcome
 from loki.jobs.recurring.recurring_task import RecurringTask
 from loki.jobs.recurring.recurring_tasks import hold_task
 from loki.jobs.triage import triage_policy, triage_prompt
-from loki.jobs.triage.triage_policy import Conclusion, Fix, TriageRules
+from loki.jobs.triage.triage_policy import FIX, Conclusion, TriageRules
 from loki.jobs.triage.triage_prompt import INSTRUCTIONS, began, gather, records
 from loki.jobs.triage.triage_verdict import LONGEST, Refusal, TriageRecord, Verdict, document, parse
 from loki.memory.store import Masked, Store
@@ -38,35 +34,18 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 
-# ------------------------------------------------------------------------------------------------------
-# What changes while a triage agent works: what it tried and was refused; and what somebody did,
-# by whom.
+# --- What changes while a triage agent works ----------------------------------------------------------
 
 REFUSED = ".refused.jsonl"
 """Ends the name of the log of what a triage agent was refused."""
 
-COUNTED = frozenset(
-    [
-        "runs",
-        "iterations",
-        "consecutive_failures",
-        "total_failures",
-        "failure_restarts",
-        "next_run_at",
-        "not_before",
-        "put_off",
-        "last_scheduled_at",
-        "last_failure_at",
-        "last_success_at",
-        "last_status",
-        "last_triaged_at",
-        "triages",
-        "running",
-        "pending",
-        "stopped",
-    ]
+DECIDED = frozenset(
+    {"id", "title", "schedule", "command", "agent", "timeout", "pass_environment", "tags"}
+    | {"created_at", "paused"}
 )
-"""Fields of a recurring task that the dispatcher itself writes."""
+"""Fields of a recurring task that people decide; the others are the dispatcher's."""
+
+COUNTED = frozenset(RecurringTask.model_fields) - DECIDED
 
 SHOWN_CHANGES = 10
 """Changes that are told, the others are counted; chosen, not measured."""
@@ -87,12 +66,9 @@ def audited_definitions(store: Store) -> dict[str, str]:
     for name in store.names("recurring/"):
         if name.split("/")[2:] == ["task.json"]:
             data = _parsed(store.get(name))
-            said = (
-                {key: value for key, value in data.items() if key not in COUNTED}
-                if isinstance(data, Mapping)
-                else data
-            )
-            found[name] = json.dumps(said, sort_keys=True, default=str)
+            if isinstance(data, Mapping):
+                data = {key: value for key, value in data.items() if key not in COUNTED}
+            found[name] = json.dumps(data, sort_keys=True, default=str)
     for name in store.names("queue/"):
         if name.endswith(".json"):
             for id_, title in _queued(_parsed(store.get(name))):
@@ -101,7 +77,7 @@ def audited_definitions(store: Store) -> dict[str, str]:
 
 
 def audited_changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
-    """What differs between two looks at `definitions`.
+    """What differs between two looks at `audited_definitions`.
 
     Example:
         >>> audited_changes({"a": "1", "b": "2"}, {"a": "3", "c": "4"})
@@ -140,7 +116,7 @@ def _parsed(text: str | None) -> Any:
         return text
 
 
-# --- Whom a workspace's triages ask, and whether that may be now --------------------------------------
+# --- Whom triages ask, and whether that may be now ----------------------------------------------------
 
 VARIABLE, PROJECT_VARIABLE = "LOKI_TRIAGE", "LOKI_TRIAGE_PROJECT"
 """A triage agent's environment: the id of the triage, and the project's folder. Where the first is set,
@@ -264,7 +240,7 @@ def _breakers_of(agent: object) -> tuple[str, ...]:
     return tuple(one.breaker for one in llms) or (breaker_of(agent),)  # type: ignore[arg-type]
 
 
-# --- Does what a verdict of a triage leads to: the program's part, never the agent's ------------------
+# --- What a verdict leads to: the program's part, never the agent's -----------------------------------
 
 Tell = Callable[[str, str], None]
 """Tells people: id of a recurring task, and what happened to it."""
@@ -294,10 +270,10 @@ def act(
     fixes = _open_fixes(workspace, record.task_id)
     conclusion = triage_policy.conclude(verdict, record, task, fixes)
     said, fix = conclusion.said, ""
-    if conclusion.act == "submit" and conclusion.fix is not None:
-        said, fix = _submit(workspace, conclusion.fix)
-    elif conclusion.act == "pause":
-        said = _pause(workspace, tasks, record, conclusion, tell)
+    if conclusion.fix is not None:
+        said, fix = _submit(workspace, conclusion)
+    elif conclusion.pause:
+        _pause(workspace, tasks, record, conclusion.pause, tell)
     return record.with_(
         verdict=verdict.kind,
         root_cause=verdict.root_cause,
@@ -314,49 +290,36 @@ def _open_fixes(workspace: Workspace, task: str) -> list[tuple[str, str]]:
     """Fixes that triages of a task asked for and nobody has done."""
     queue = queue_of(workspace)
     waiting = [one for name in ("pending", "in-progress") for one in queue.tasks(name)]
-    return [
-        (one.id, one.title) for one in waiting if one.after == task and "triage-fix" in one.tags
-    ]
+    return [(one.id, one.title) for one in waiting if one.after == task and FIX in one.tags]
 
 
-def _submit(workspace: Workspace, fix: Fix) -> tuple[str, str]:
+def _submit(workspace: Workspace, conclusion: Conclusion) -> tuple[str, str]:
     """What was done about a fix, and its id."""
-    is_kept = not any(map(holds_secret, (*fix.checks, fix.reviewer_command)))
-    task = QueuedTask(
-        fix.id,
-        fix.title,
-        description=fix.description,
-        checks=fix.checks if is_kept else (),  # else a person says when it is done
-        reviewer_command=fix.reviewer_command if is_kept else "",
-        after=fix.after,
-        tags=fix.tags,
-    )
+    fix = conclusion.fix
+    assert fix is not None
+    if any(map(holds_secret, (*fix.checks, fix.reviewer_command))):
+        fix = replace(fix, checks=(), reviewer_command="")  # a person says when it is done
     try:
-        queue_of(workspace).submit(task)
+        queue_of(workspace).submit(fix)
     except UsageError as error:  # a crash came between the submission and the record of it
         return f"no task was submitted: {error}", ""
-    return f"the task {fix.id} was submitted", fix.id
+    return conclusion.said, fix.id
 
 
 def _pause(
     workspace: Workspace,
     tasks: RecurringTasks,
     record: TriageRecord,
-    conclusion: Conclusion,
+    reason: str,
     tell: Tell,
-) -> str:
-    now = workspace.clock.now()
-    tasks.update(
-        record.task_id,
-        lambda task: recurring_outcome.paused(task, now, conclusion.reason, f"triage {record.id}"),
-    )
-    tasks.log(now, "paused", record.task_id, by=record.id, reason=conclusion.reason)
-    tell(record.task_id, f"was paused by its triage {record.id}: {conclusion.reason}")
-    return conclusion.said
+) -> None:
+    now, id_, by = workspace.clock.now(), record.task_id, f"triage {record.id}"
+    tasks.update(id_, lambda task: recurring_outcome.paused(task, now, reason, by))
+    tasks.log(now, "paused", id_, by=record.id, reason=reason)
+    tell(id_, f"was paused by its {by}: {reason}")
 
 
-# ------------------------------------------------------------------------------------------------------
-# One triage, from its lock to its record: evidence, question, verdict, and what the program does.
+# --- One triage ---------------------------------------------------------------------------------------
 
 logger = logging.getLogger("loki")
 
@@ -368,9 +331,11 @@ class TriageRunner:
         workspace: the project.
         tasks: its recurring tasks.
         rules: who is triaged.
-        agents: whom to ask.
         cancelled: stops whoever is being asked.
         tell: tells people what happened to a task.
+
+    Attributes:
+        agents: whom to ask.
     """
 
     def __init__(
@@ -378,12 +343,12 @@ class TriageRunner:
         workspace: Workspace,
         tasks: RecurringTasks,
         rules: TriageRules,
-        agents: TriageAgents,
         cancelled: threading.Event,
         tell: Tell,
     ) -> None:
         self._workspace, self._tasks, self._rules = workspace, tasks, rules
-        self._agents, self._cancelled, self._tell = agents, cancelled, tell
+        self._cancelled, self._tell = cancelled, tell
+        self.agents = TriageAgents(workspace)
 
     def run(self, id_: str, agent: str) -> None:
         """A triage from its lock to its record.
@@ -417,7 +382,7 @@ class TriageRunner:
             return None
         if not triage_policy.is_wanted(before, self._rules, now, began(self._workspace, before)):
             return None
-        way = self._agents.way(agent)
+        way = self.agents.way(agent)
         name = way.name if isinstance(way, Way) else agent
         after, record = triage_policy.begun(before, name, now)
         # The record first: of what is killed in between, the record alone tells that it began.
@@ -436,7 +401,7 @@ class TriageRunner:
         store.put(record.prompt, Masked(prompt))
         stood = audited_definitions(store)
         try:
-            said = self._agents.ask(agent, record, prompt, self._cancelled)
+            said = self.agents.ask(agent, record, prompt, self._cancelled)
         except LokiError as error:
             record = self._failed(record, str(error))
             return self._witnessed(record, stood, ())
@@ -494,7 +459,9 @@ class TriageRunner:
         back = {"last_triaged_at": before.last_triaged_at, "triages": before.triages}
         self._tasks.update(record.task_id, lambda task: task.with_(**back))
         for suffix in (".json", ".prompt.md"):
-            self._workspace.store.update(document(record.task_id, record.number, suffix), _nothing)
+            self._workspace.store.update(
+                document(record.task_id, record.number, suffix), lambda _: None
+            )
         self._tasks.log(self._workspace.clock.now(), "triage_suppressed", record.task_id, count=1)
         logger.info("[triage] circuit breaker of %s is open: 1 task waits for triage", record.agent)
 
@@ -538,7 +505,3 @@ def _marked(task: RecurringTask, begun: RecurringTask) -> RecurringTask:
     last, began = task.last_triaged_at, begun.last_triaged_at
     latest = max(filter(None, (last, began)), default=None)
     return task.with_(last_triaged_at=latest, triages=max(task.triages, begun.triages))
-
-
-def _nothing(_: str | None) -> None:
-    return None

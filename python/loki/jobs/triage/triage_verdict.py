@@ -1,4 +1,4 @@
-"""What a triage agent's answer means: its verdict, whatever stands round it. Pure, and total.
+"""What a triage agent's answer means, whatever stands round its verdict; and what is kept of a triage.
 
 How it is read, and what an echo is: ``docs/design/triage.md``.
 """
@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from loki.jobs.recurring.recurring_run import Moment
 from loki.memory.quote import one_line, plain
 
-# --- JSON objects in a text that anybody wrote, in time linear in its length --------------------------
+# --- JSON objects in a text, in time linear in its length ---------------------------------------------
 
 MOST = 20
 """Objects of a text that are looked at, the last ones; chosen, not measured."""
@@ -77,7 +77,7 @@ def _text(value: object) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
 
 
-# --- What a triage agent's answer means: its verdict, whatever stands round it. Pure, and total -------
+# --- The verdict of an answer -------------------------------------------------------------------------
 
 NOOP, FILE_FIX, PAUSE, RECOMMEND_CONFIG = "NOOP", "FILE-FIX", "PAUSE", "RECOMMEND-CONFIG"
 
@@ -337,9 +337,7 @@ def _unstressed(text: str) -> str:
     return text.strip().strip("*`").strip()
 
 
-# ------------------------------------------------------------------------------------------------------
-# What is kept of a triage: ``recurring/<id>/triage/<n>.json``, with its prompt and answer beside
-# it.
+# --- What is kept of a triage -------------------------------------------------------------------------
 
 Status: TypeAlias = Literal["running", "done", "failed"]
 

@@ -19,7 +19,7 @@ from loki.jobs.triage.triage_policy import TriageRules
 if TYPE_CHECKING:
     from loki.jobs.recurring.recurring_task import RecurringTask
     from loki.jobs.recurring.recurring_tasks import RecurringTasks
-    from loki.jobs.triage.triage_runner import Tell, TriageAgents, TriageRunner
+    from loki.jobs.triage.triage_runner import Tell, TriageRunner
     from loki.workspace import Workspace
 
 PARALLEL = 2
@@ -68,18 +68,10 @@ class Triages:
     # What agents need is loaded when a task is triaged for the first time, as few ever are.
 
     @cached_property
-    def _agents(self) -> TriageAgents:
-        from loki.jobs.triage.triage_runner import TriageAgents
-
-        return TriageAgents(self._workspace)
-
-    @cached_property
-    def _conductor(self) -> TriageRunner:
+    def _runner(self) -> TriageRunner:
         from loki.jobs.triage.triage_runner import TriageRunner
 
-        return TriageRunner(
-            self._workspace, self._tasks, self.rules, self._agents, self.cancelled, self._tell
-        )
+        return TriageRunner(self._workspace, self._tasks, self.rules, self.cancelled, self._tell)
 
     def tick(self, now: datetime) -> datetime | None:
         """Start what is due.
@@ -95,7 +87,7 @@ class Triages:
             self._has_mended = True
             for task in tasks:
                 if task.triages or triage_policy.is_wanted(task, self.rules, now):
-                    self._conductor.repair(task.id)
+                    self._runner.repair(task.id)
             tasks = self._tasks.usable()
         self._running = {id_: one for id_, one in self._running.items() if not one.done()}
         wanted = [task for task in tasks if triage_policy.is_wanted(task, self.rules, now)]
@@ -110,7 +102,7 @@ class Triages:
         """Begin what may begin; whether a circuit breaker holds something up."""
         from loki.jobs.triage.triage_prompt import began
 
-        agents, running = self._agents, self._running
+        agents, running = self._runner.agents, self._running
         since = partial(began, self._workspace)
         blocked = cache(agents.open_breaker)  # looked at once a tick
         due = triage_policy.due(tasks, self.rules, now, agents.of, blocked, running, since)
@@ -120,7 +112,7 @@ class Triages:
         for task, agent in due.start:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(PARALLEL, thread_name_prefix="loki-triage")
-            self._running[task.id] = self._pool.submit(self._conductor.run, task.id, agent)
+            self._running[task.id] = self._pool.submit(self._runner.run, task.id, agent)
         return bool(due.held)
 
     def wait(self) -> None:
@@ -155,7 +147,7 @@ class Triages:
         if key in self._told:
             return
         self._told.add(key)
-        problem = self._agents.problem(task)
+        problem = self._runner.agents.problem(task)
         why = f" ({problem})" if problem else ""
         logger.warning(
             "[triage] recurring task %r failed %d times in a row, and no agent can look at it%s: %s",

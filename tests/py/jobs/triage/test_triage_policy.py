@@ -116,9 +116,9 @@ def test_what_a_verdict_leads_to(
     verdict: Verdict, act: str, said: str, recommendation: str
 ) -> None:
     found = conclude(verdict, RECORD, failing())
-    assert (found.act, found.recommendation) == (act, recommendation)
+    assert (found.fix is not None, bool(found.pause)) == (act == "submit", act == "pause")
+    assert found.recommendation == recommendation
     assert said in found.said
-    assert (found.fix is not None) == (act == "submit")
 
 
 def test_a_fix_names_cause_evidence_and_where_it_comes_from() -> None:
@@ -141,16 +141,17 @@ def test_a_fix_names_cause_evidence_and_where_it_comes_from() -> None:
 def test_no_fix_is_asked_for_twice(title: str, is_new: bool) -> None:
     verdict = Verdict("FILE-FIX", "the endpoint moved")
     found = conclude(verdict, RECORD, failing(), [("fix-backup-0", title)])
-    assert (found.act == "submit") is is_new
+    assert (found.fix is not None) is is_new
     assert is_new or "fix-backup-0 asks for it" in found.said
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_is_done_to_a_task_that_is_gone(kind: str) -> None:
-    assert conclude(Verdict(kind, "x"), RECORD, None).act == "nothing"
+    found = conclude(Verdict(kind, "x"), RECORD, None)
+    assert (found.fix, found.pause) == (None, "")
 
 
 def test_a_task_that_recovered_or_rests_is_not_paused() -> None:
     verdict = Verdict("PAUSE", "it deletes data")
-    assert conclude(verdict, RECORD, failing(consecutive_failures=0)).act == "nothing"
-    assert conclude(verdict, RECORD, failing(paused=Hold(since=NOW))).act == "nothing"
+    for task in (failing(consecutive_failures=0), failing(paused=Hold(since=NOW))):
+        assert not conclude(verdict, RECORD, task).pause
