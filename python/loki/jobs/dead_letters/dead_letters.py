@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from loki.action.agent_protocol import Question
 from loki.base.error import AgentError, BreakerOpen, LokiError, UsageError
 from loki.base.log import log_event
+from loki.execution.assembly import notifier
 from loki.execution.resilience import ways
 from loki.jobs.dead_letters.dead_letter_review import (
     INSTRUCTIONS,
@@ -35,14 +36,14 @@ from loki.memory.attempt import Attempt
 from loki.memory.dead_letter import HUMAN, DeadLetter, PastAttempt
 from loki.memory.dead_letter_log import LETTERS
 from loki.people.escalation import Escalation, Escalations, options
-from loki.people.request import Option
+from loki.people.request import Option, id_of
 
 if TYPE_CHECKING:
     from loki.config import NotificationKind
     from loki.workspace import Workspace
 
 
-# --- The page by which a review asks a person about a dead letter -------------------------------------
+# --- The page by which a review asks a person ---------------------------------------------------------
 
 
 def dead_letter_escalation(workspace: Workspace, looked: Reviewed) -> Escalation:
@@ -131,7 +132,7 @@ def _told(one: PastAttempt) -> Attempt:
     )
 
 
-# --- The review of a project's dead letters, joined: facts in, decisions out, and what they change ----
+# --- The review ---------------------------------------------------------------------------------------
 
 logger = logging.getLogger("loki")
 
@@ -407,14 +408,11 @@ class DeadLetters:
     def _notify(self, kind: NotificationKind, text: str, task_id: str, page: str = "") -> None:
         """Tell people; who cannot be told finds it in ``loki status`` all the same.
 
-        Of a loop's own end they are told where it ends (`loki.jobs.inbox.human_review_answers.ended`).
+        Of a loop's own end they are told where it ends.
         """
-        from loki.execution.assembly import notifier
-        from loki.jobs.inbox.task_requests import id_for
-
         about, answer = task_id, f"loki dead-letters show {shlex.quote(task_id)}"
         if kind == "escalation":
-            about, answer = id_for(page, task_id), "loki status"
+            about, answer = id_of("escalation", page or task_id), "loki status"
         notifier(self.workspace).notify(kind, text, task_id=task_id, id=about, answer=answer)
 
 
@@ -423,24 +421,19 @@ def _with_approach(letter: DeadLetter, approach: str) -> str:
     return "\n\n".join(filter(None, (letter.description.strip(), how)))
 
 
-# ------------------------------------------------------------------------------------------------------
-# The review of the dead letters where it is due: for whoever starts work, and for who goes on
-# with it.
+# --- The review where it is due -----------------------------------------------------------------------
 
 LOOK = 600.0
 """Seconds between two looks at whether a review is due, which it is once a day. Chosen."""
 
 
 def review_when_due(
-    workspace: Workspace,
-    reviewers: Sequence[object] = (),
-    notify: Callable[[Reviewed], object] = lambda _: None,
+    workspace: Workspace, notify: Callable[[Reviewed], object] = lambda _: None
 ) -> list[Reviewed]:
     """Review the dead letters before new work, where the last review is over 24 hours old.
 
     Args:
         workspace: the project.
-        reviewers: agents that answer what no fact decides; none: nobody does.
         notify: told of each dead letter as it is done.
 
     Returns:
@@ -458,8 +451,7 @@ def review_when_due(
     store = workspace.store
     if store.get(document("dead-letter")) is None and not any(store.scan(LETTERS)):
         return []  # as nearly always, and quick
-
-    letters = DeadLetters(workspace, reviewers)
+    letters = DeadLetters(workspace)
     return letters.review(notify=notify) if letters.is_due() else []
 
 

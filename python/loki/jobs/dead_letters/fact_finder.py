@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ from loki.action.strategies.dependency.manifest_requirements import (
     missing_in,
     of_language,
 )
+from loki.action.task import safe_id
+from loki.base.error import UsageError
 from loki.base.time import isoformat, moment
 from loki.jobs.dead_letters.dead_letter_form import letter_of
 from loki.jobs.dead_letters.dead_letter_review import Answers, Commit, Dependency, Facts
@@ -199,7 +202,7 @@ class FactFinder:
                 continue
             name = missing.package or missing.module
             environment = Environment(known, self._workspace.root, near=last.path)
-            version = environment.version(missing.package or _top(missing))
+            version = environment.version(missing.package or missing.module.split(".")[0])
             if version is None and known.name == "python" and missing.module:
                 version = "" if environment.provider(missing.module) else None
             own = self._own(missing) if known.name == "python" else ""
@@ -235,9 +238,9 @@ class FactFinder:
                 continue
             touched = sorted(failing.intersection(files))
             if names.search(message):
-                yield _because(commit, "its message names the task")
+                yield replace(commit, why="its message names the task")
             elif touched:
-                yield _because(commit, f"it touches {touched[0]}, where the task fails")
+                yield replace(commit, why=f"it touches {touched[0]}, where the task fails")
 
     @cached_property
     def _log(self) -> Sequence[tuple[Commit, str, frozenset[str]]]:
@@ -260,10 +263,6 @@ class FactFinder:
         return list(reversed(found))
 
 
-def _because(commit: Commit, why: str) -> Commit:
-    return Commit(commit.commit, commit.subject, commit.at, why)
-
-
 def _met(letter: DeadLetter, life: Sequence[Attempt]) -> Iterator[tuple[str, Failure]]:
     """(approach, failure) of the attempts that count, oldest first."""
     failed = [one for one in life if one.result == "failed" and not one.infrastructure]
@@ -277,15 +276,8 @@ def _met(letter: DeadLetter, life: Sequence[Attempt]) -> Iterator[tuple[str, Fai
             yield told.approach, recognize(told.error_message)
 
 
-def _top(missing: Missing) -> str:
-    return missing.module.split(".", maxsplit=1)[0]
-
-
 def _is_id(text: str) -> bool:
     """Whether it can name a task's folder; other programs name tasks as they like."""
-    from loki.action.task import safe_id
-    from loki.base.error import UsageError
-
     try:
         return bool(safe_id(text))
     except (UsageError, IndexError):

@@ -11,8 +11,11 @@ from loki.jobs.inbox import human_review_answers
 from loki.jobs.inbox.inbox import requests
 from loki.jobs.inbox.queue_requests import summary
 from loki.jobs.inbox.request_kind import ProjectSnapshot, numbered
+from loki.jobs.queue.queued_task import LISTS
 from loki.memory.task_record import TaskRecord
 from loki.people.request import Request
+from loki.people.signal import HUMAN_APPROVED, HUMAN_REVIEW_NEEDED
+from loki.people.signals import Signals
 
 if TYPE_CHECKING:
     from loki.jobs.queue.queue_index import Lists
@@ -81,7 +84,7 @@ def status(workspace: Workspace, *, settles: bool = True) -> Status:
         waits,
         running,
         [
-            _begun(id_, one)
+            {"id": id_, "title": one.title, "since": one.updated_at}
             for id_, one in look.records.items()
             if one and not one.outcome and id_ not in told
         ],
@@ -94,11 +97,7 @@ def status(workspace: Workspace, *, settles: bool = True) -> Status:
     )
 
 
-def _queue(lists: Lists | None) -> tuple[list[dict[str, Any]], dict[str, int]]:
-    if lists is None:
-        return [], {}
-    from loki.jobs.queue.queued_task import LISTS
-
+def _queue(lists: Lists) -> tuple[list[dict[str, Any]], dict[str, int]]:
     counts: dict[str, int] = {name: lists.count(name) for name in LISTS}
     counts["blocked"] = len(lists.blocked())
     running: list[dict[str, Any]] = [
@@ -111,10 +110,6 @@ def _queue(lists: Lists | None) -> tuple[list[dict[str, Any]], dict[str, int]]:
         for task in lists.of("in-progress")
     ]
     return running, counts if any(counts.values()) else {}
-
-
-def _begun(id_: str, record: TaskRecord) -> dict[str, Any]:
-    return {"id": id_, "title": record.title, "since": record.updated_at}
 
 
 def _breakers(look: ProjectSnapshot) -> list[dict[str, Any]]:
@@ -131,9 +126,6 @@ def _breakers(look: ProjectSnapshot) -> list[dict[str, Any]]:
 
 
 def _signals(workspace: Workspace) -> dict[str, int]:
-    from loki.people.signal import HUMAN_APPROVED, HUMAN_REVIEW_NEEDED
-    from loki.people.signals import Signals
-
     branch = workspace.position()[0]
     found = Signals(workspace.store, workspace.clock, branch=branch).pending()
     asked = {HUMAN_REVIEW_NEEDED, HUMAN_APPROVED}  # shown as what waits for a person

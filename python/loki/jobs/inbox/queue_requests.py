@@ -1,4 +1,4 @@
-"""What the queue asks people: dead letters, blocked tasks, and tasks that can never begin."""
+"""What the queue asks people (dead letters, blocked tasks, such as can never begin), and recurring tasks."""
 
 from __future__ import annotations
 
@@ -20,14 +20,10 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 
-# --- What the queue asks people: dead letters, blocked tasks, and tasks that can never begin ----------
-
 GONE = frozenset({None, "abandoned", "failed"})
 """Where a task stands that is never completed by itself; what has a dead letter is asked about there."""
 
 GO_ON = "loki work"
-
-_LET_IT_GO_ON = ("let it go on", "give it up", "let it go on, with what you know")
 
 
 # --- dead letters -------------------------------------------------------------------------------------
@@ -35,12 +31,9 @@ _LET_IT_GO_ON = ("let it go on", "give it up", "let it go on, with what you know
 
 def _dead_letters(_workspace: Workspace, look: ProjectSnapshot) -> Iterator[Request]:
     """Those that wait for no other task: reviews find few ways on that a person does not know."""
-    lists = look.lists
-    if lists is None:
-        return
-    for task in lists.of("dead-letter"):
+    for task in look.lists.of("dead-letter"):
         waits_for = (*task.dependencies, str(task.raw.get("simpler_task") or ""))
-        if any(lists.where(id_) in {"pending", "in-progress"} for id_ in waits_for):
+        if any(look.lists.where(id_) in {"pending", "in-progress"} for id_ in waits_for):
             continue
         why = str(task.raw.get("error_summary") or "no reason is known")
         end = "" if why.endswith((".", "!", "?")) else "."
@@ -77,10 +70,11 @@ DEAD_LETTER = Kind(
 
 def _blocked(_workspace: Workspace, look: ProjectSnapshot) -> Iterator[Request]:
     """Tasks of the queue that nobody may claim."""
-    for task in look.lists.blocked() if look.lists is not None else ():
+    for task in look.lists.blocked():
         if task.blocked is not None:
             why, since = task.blocked.reason or "nobody said why", task.blocked.since
-            options = yes_or_no(task.id, *_LET_IT_GO_ON)
+            yes, no, more = "let it go on", "give it up", "let it go on, with what you know"
+            options = yes_or_no(task.id, yes, no, more)
             question = f"It is blocked: {why}. May it go on?"
             yield Request(task.id, "blocked", task.title, question, since, options, task.id)
 
@@ -104,10 +98,7 @@ BLOCKED = Kind("blocked", _blocked, _unblock, _give_up, yields=True)
 
 def _stuck(_workspace: Workspace, look: ProjectSnapshot) -> Iterator[Request]:
     """Pending tasks that nothing but a person lets begin: one request to a task, or to a circle of them."""
-    lists = look.lists
-    if lists is None:
-        return
-    pending = lists.waiting()
+    lists, pending = look.lists, look.lists.waiting()
     for task in pending:
         if gone := never(lists, task):
             yield _alone(task, gone)
@@ -168,9 +159,7 @@ def let_begin(workspace: Workspace, one: Request, _said: Said) -> Result:
 STUCK = Kind("can never begin", _stuck, let_begin, _give_up, yields=True)
 
 
-# ------------------------------------------------------------------------------------------------------
-# What recurring tasks ask people: those that stopped, that a triage paused, or whose file is no
-# good.
+# --- recurring tasks that stopped, that a triage paused, or whose file is no good ---------------------
 
 TRIAGE = "triage"
 

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING
 from loki.base.error import LokiError, UsageError
 from loki.execution.resilience import breakers as breakers_of
 from loki.jobs.queue.queue import queue_of
+from loki.jobs.queue.queue_index import Lists, in_memory
 from loki.memory import task_record
 from loki.memory.task_record import TaskRecord
 from loki.people.request import Request, RequestLog
 
 if TYPE_CHECKING:
     from loki.decision.breaker import BreakerSnapshot
-    from loki.jobs.queue.queue_index import Lists
     from loki.jobs.recurring.recurring_task import RecurringTask, Unreadable
     from loki.workspace import Workspace
 
 
-# --- What a kind of request is: where those that wait are found, and what a person's answer does ------
+# --- Kinds, and what is said to them ------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +101,7 @@ class Kind:
     wants_why: bool = True
 
 
-# ------------------------------------------------------------------------------------------------------
-# Numbers for what waits, given out once: a number that was shown never comes to mean something
-# else.
+# --- Numbers for what waits, given out once -----------------------------------------------------------
 
 
 def numbers_log(workspace: Workspace) -> RequestLog:
@@ -153,9 +151,7 @@ def leave_numbers(workspace: Workspace, one: Request, said: Said) -> Result:
     return Result(f"left as it is: {one.id}; it is shown again once something about it has changed")
 
 
-# ------------------------------------------------------------------------------------------------------
-# One look at a project: tasks, queue, recurring tasks and breakers, each read when it is asked
-# for first.
+# --- One look at a project ----------------------------------------------------------------------------
 
 
 class ProjectSnapshot:
@@ -184,13 +180,13 @@ class ProjectSnapshot:
         return (record and record.outcome and record.outcome.page) or ""
 
     @cached_property
-    def lists(self) -> Lists | None:
-        """The queue's lists; None where they cannot be read."""
+    def lists(self) -> Lists:
+        """The queue's lists; empty where they cannot be read."""
         try:
             return queue_of(self._workspace).lists()
         except LokiError as error:
             self.unread = str(error)
-            return None
+            return in_memory()
 
     @property
     def recurring(self) -> Sequence[RecurringTask]:

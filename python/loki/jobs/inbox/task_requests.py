@@ -1,10 +1,8 @@
-"""What tasks ask people, and what follows from each answer: approvals, escalations, changed rules.
+"""What tasks ask people, and what follows from each answer.
 
-and stages of pipelines.
-
-Tasks and runs of pipelines that were paused, interrupted or killed, tasks that spent their budget, and
-those whose questions a person has answered without going on. What a worker or the dispatcher takes up
-by itself is not among them.
+They ask by escalations, approvals and rules that were changed. What stopped goes on only when a person
+says so, too: tasks and runs that were paused, interrupted or killed, tasks that spent their budget, and
+those whose questions are answered. What a worker or the dispatcher takes up by itself is not among them.
 """
 
 from __future__ import annotations
@@ -41,9 +39,7 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 
-# ------------------------------------------------------------------------------------------------------
-# Escalations that wait for a person: one entry to a page, and what an answer does for all its
-# tasks.
+# --- Escalations: one entry to a page -----------------------------------------------------------------
 
 ASKED_OTHERWISE = frozenset({"approval", "human_review", DRIFT})
 """Triggers of escalations that other rooms tell of."""
@@ -75,16 +71,6 @@ def escalations(workspace: Workspace, look: ProjectSnapshot) -> list[Request]:
     return found
 
 
-def id_for(page: str, task: str) -> str:
-    """By which an escalation is answered.
-
-    Args:
-        page: its page below ``.loki/``; "": it has none.
-        task: its task, where it has no page.
-    """
-    return id_of("escalation", page or task)
-
-
 def _is_asked_otherwise(record: TaskRecord | None) -> bool:
     if record is None:
         return False
@@ -100,7 +86,7 @@ def _asked_at(page: str) -> str:
 
 
 def _escalation(tasks: Sequence[str], title: str, asked: str, since: str, page: str) -> Request:
-    id_ = id_for(page, tasks[0])
+    id_ = id_of("escalation", page or tasks[0])
     options = (
         Option("go on, after you mended it", f"loki approve {id_}"),
         Option("go on, with what you know", f'loki approve {id_} --context "…"'),
@@ -184,9 +170,7 @@ ESCALATION = Kind(
 )
 
 
-# ------------------------------------------------------------------------------------------------------
-# What tasks ask people to approve: criteria that no command can check, commands that no setting
-# allows,.
+# --- Approvals: of criteria, of commands, of stages of pipelines --------------------------------------
 
 
 def _criteria(workspace: Workspace, look: ProjectSnapshot) -> Iterator[Request]:
@@ -266,7 +250,6 @@ def _decided(workspace: Workspace, one: Request, said: Said, *, approved: bool) 
 
 def _stages(workspace: Workspace, _: ProjectSnapshot) -> Iterator[Request]:
     """Stages of pipelines that wait for leave, or could not go on alone."""
-
     for data in pipeline_record.runs(workspace.store):
         run, stage, phase = str(data["run"]), str(data.get("at")), data.get("phase")
         if phase not in {"approval", "escalated"}:
@@ -292,9 +275,7 @@ COMMAND = Kind("command", _commands, _yes, _no, asks=True)
 STAGE = Kind("stage", _stages, _begin, _begin, asks=True)
 
 
-# ------------------------------------------------------------------------------------------------------
-# Files that decide, that a command changed and that were put back: a person says whether that was
-# right.
+# --- Files that decide, that a command changed and that were put back ---------------------------------
 
 logger = logging.getLogger("loki")
 
@@ -385,7 +366,7 @@ RULE = Kind(
 )
 
 
-# --- What goes on only when a person says so, although nothing is asked about it (any more) -----------
+# --- What goes on only when a person says so, although nothing is asked -------------------------------
 
 WHY: Mapping[str, str] = {
     "escalated": "What was asked about it is answered",

@@ -779,7 +779,7 @@ def copied(lists: Lists) -> Lists:
     return Lists(copy)
 
 
-def in_memory(now: float) -> Lists:
+def in_memory(now: float = 0.0) -> Lists:
     """Empty lists without a file, in a transaction."""
     connection = _memory()
     _make(connection)

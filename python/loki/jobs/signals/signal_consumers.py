@@ -14,8 +14,8 @@ import os
 import shlex
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -89,15 +89,13 @@ class Dispatch:
     cancelled: threading.Event = field(default_factory=threading.Event)
     has_project: bool = False
 
-    @contextmanager
-    def project(self) -> Iterator[None]:
+    def project(self) -> AbstractContextManager[None]:
         """Alone in the project.
 
         Raises:
             UsageError: somebody else is at work in it.
         """
-        with nullcontext() if self.has_project else self.workspace.exclusive():
-            yield
+        return nullcontext() if self.has_project else self.workspace.exclusive()
 
     def unfinished(self, signal: Signal) -> str:
         """Why the work that a signal is about is not there yet, or ""."""

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 
-# --- Finds the signals that wait, and calls the one consumer of each kind -----------------------------
-
 ROUNDS = 5
 """How often is looked again where a consumer has given something to another. Chosen, not measured."""
 
@@ -129,9 +127,7 @@ def _alone(workspace: Workspace, kind: str) -> AbstractContextManager[bool]:
     return locks.hold_if_free(folder / f"signal-{kind.lower()}")
 
 
-# ------------------------------------------------------------------------------------------------------
-# Says at once when something among the signals has changed: by the system's own notice, or by
-# looking.
+# --- When something among the signals has changed -----------------------------------------------------
 
 LOOK = 0.2
 """Seconds between two looks where the system gives no notice. Chosen, not measured."""
@@ -218,7 +214,7 @@ def _notified(folder: Path, cancelled: threading.Event) -> Wait:
     return lambda: next(notices, None)
 
 
-# --- Acts on signals, and on what people decided, as they come, beside other work ---------------------
+# --- Signals and decisions, acted on beside other work ------------------------------------------------
 
 
 def attend(workspace: Workspace, cancelled: threading.Event | None = None) -> None:

@@ -10,9 +10,8 @@ second time on the checks run while the project is held.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,24 +96,6 @@ class Copy:
         self._take()
 
 
-@contextmanager
-def copy_of(project: Path, folder: Path, cancelled: threading.Event) -> Iterator[Copy]:
-    """A copy of a project; gone afterwards, or, after a crash, when the next one is made.
-
-    Args:
-        project: the project's folder; folder: its ``.loki``.
-        cancelled: ends the wait for the project.
-
-    Raises:
-        Stopped: the wait was ended.
-        OSError: it could not be written.
-    """
-    with scratch_folder() as place:
-        with hold_project(folder, cancelled):
-            copy = Copy(project, os.path.join(place, project.name or "project"))
-        yield copy
-
-
 # --- Brings what succeeded in a copy into the project: all or none, and never what fails together -----
 
 FREE_ROUNDS = 1
@@ -146,10 +127,7 @@ class CopyMerger:
     copy: Copy
     folder: Path
     may_land: Callable[[], bool] = lambda: True
-
-    def __post_init__(self) -> None:
-        """Nothing has been tried."""
-        self._rounds = 0
+    _rounds: int = field(default=0, init=False)
 
     @property
     def _task(self) -> str:
@@ -283,7 +261,9 @@ def run_in_copy(
         LokiError: it cannot be worked on.
         OSError: the copy could not be made.
     """
-    with copy_of(project.project, project.folder, cancelled) as copy:
+    with scratch_folder() as place:  # after a crash it is gone when the next one is made
+        with hold_project(project.folder, cancelled):
+            copy = Copy(project.project, os.path.join(place, project.project.name or "project"))
         workspace = Workspace(copy.root, clock=project.clock, folder=project.folder)
         attach(workspace)
         task = make_task(workspace)

@@ -1,4 +1,4 @@
-"""What a person says to a task that waits for them, joined: yes or no, what they know, or give it up."""
+"""How a person steps in: they answer a task, go on with it, give it up, or end what is under way."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from loki.execution.task_session import Task
 from loki.jobs.inbox import settled_reviews
 from loki.jobs.queue import worker_lock
 from loki.jobs.queue.queue import Queue, queue_of
-from loki.jobs.queue.queue_lists import LeasedTask, Slots
+from loki.jobs.queue.queue_lists import Slots
 from loki.jobs.queue.worker_lock import Worker
 from loki.jobs.work.finish import finish, give_back
 from loki.memory import task_record
@@ -44,9 +44,7 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 
-# ------------------------------------------------------------------------------------------------------
-# Ends what is under way, whichever process has it: a task of the queue, a run, all of a project's
-# work.
+# --- What is under way is ended, whichever process has it ---------------------------------------------
 
 
 @contextmanager
@@ -130,8 +128,7 @@ def at_work(folder: Path) -> list[str]:
     return [*found, *(["a run"] if is_at_work(folder) else [])]
 
 
-# ------------------------------------------------------------------------------------------------------
-# A person gives a run of a pipeline up: whoever works on it ends, and what it changed is undone.
+# --- A person gives a run of a pipeline up ------------------------------------------------------------
 
 
 def give_up(
@@ -180,9 +177,7 @@ def _run_must_be_open(workspace: Workspace, run: str) -> dict[str, Any]:
     return data
 
 
-# ------------------------------------------------------------------------------------------------------
-# A person goes on with a task of the queue: no worker takes it meanwhile, and its end is the
-# queue's.
+# --- A person goes on with a task of the queue --------------------------------------------------------
 
 
 @contextmanager
@@ -220,8 +215,8 @@ def take_over(workspace: Workspace, task: str) -> Iterator[Callable[[Outcome], o
         try:
             yield ended
         finally:
-            if claim is not None and not finished:
-                _as_before(queue, claim, waited)
+            if claim is not None and not finished:  # as before
+                give_back(queue, claim, "blocked" if waited else "interrupted", waited)
 
 
 def drop_takeover(workspace: Workspace, task: str, why: str) -> None:
@@ -259,16 +254,7 @@ def _make_ready(queue: Queue, task: str) -> str | None:
     return queued.blocked.reason
 
 
-def _as_before(queue: Queue, claim: LeasedTask, waited: str) -> None:
-    if waited:
-        give_back(queue, claim, "blocked", waited)
-    else:
-        give_back(queue, claim, "interrupted", "")
-
-
-# ------------------------------------------------------------------------------------------------------
-# What a person says to a task that waits for them, joined: yes or no, what they know, or give it
-# up.
+# --- What a person says to a task that waits for them -------------------------------------------------
 
 
 def record_of(workspace: Workspace, task: str) -> TaskRecord:
@@ -308,7 +294,8 @@ def resume(
         budget=limited(spec.budget, max_time, max_tokens, max_cost),
         wait=spec.wait if wait is None else wait,
     )
-    words = intervention_text(with_commands(workspace, record, context))
+    answers = task_session.human_answers(workspace, record.id, record.updated_at)
+    words = intervention_text("\n".join(filter(None, (context, *answers))))
     settled_reviews.resumed(workspace, record.id, words, user())
     if not resumption.is_help(record, words):
         return Task(workspace, spec, reviewer=reviewer)
@@ -402,12 +389,6 @@ def approve(
     approval = Approval(criterion, approved, who, at, awaited.digest, note.strip())
     approvals.add(approval)
     return approval
-
-
-def with_commands(workspace: Workspace, record: TaskRecord, context: str) -> str:
-    """What people said, and which commands they approved since the task stopped."""
-    answers = task_session.human_answers(workspace, record.id, record.updated_at)
-    return "\n".join(filter(None, (context, *answers)))
 
 
 def user() -> str:

@@ -19,11 +19,11 @@ import select
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from loki.action.processes.process import outlived_by_commands
 from loki.base import path_containment
@@ -42,10 +42,12 @@ from loki.decision.recovery import (
 )
 from loki.execution.resilience import breakers as breakers_of
 from loki.execution.stop_request import Word, begins, is_cancelled, listening
+from loki.jobs.dead_letters.dead_letters import Reviewed, review_when_due
 from loki.jobs.queue.queue import LEASE, queue_of
 from loki.jobs.queue.queue_index import Unreadable
 from loki.jobs.queue.queue_lists import LeasedTask, Slots, leasable
 from loki.jobs.queue.worker_lock import Worker
+from loki.jobs.signals.signal_handling import attend
 from loki.jobs.work.copy_merger import LeaseLost, run_in_copy
 from loki.jobs.work.finish import CANNOT, EXIT_CODES, SEVERITY, Finished, Place, finish, give_back
 from loki.jobs.work.queued_task_spec import DefaultAgent, agent_of, finished, task_of
@@ -54,23 +56,16 @@ from loki.stores.project_lock import Stopped
 if TYPE_CHECKING:
     from loki.base.time import Clock
     from loki.decision.breaker import BreakerSnapshot
-    from loki.jobs.dead_letters.dead_letters import Reviewed
+    from loki.decision.breakers import Breakers
     from loki.jobs.queue.queued_task import QueuedTask
     from loki.memory.task_record import Outcome
     from loki.workspace import Workspace
 
 
-# --- How much of the queue may be worked on now: the recovery controller over a project's breakers ----
+# --- How much may be worked on now: the recovery controller over the breakers -------------------------
 
 GROWTH = STEP_SECONDS * ((100 - START_PERCENT) / STEP_PERCENT)
 """Seconds from CLOSED to full capacity."""
-
-
-class Looked(Protocol):
-    """Breakers that can be looked at: `loki.Breakers`."""
-
-    def snapshot(self) -> Mapping[str, BreakerSnapshot]:
-        """All breakers as they are now."""
 
 
 class Capacity:
@@ -85,7 +80,7 @@ class Capacity:
         parallel: slots over all workers that a recovery is reckoned from.
     """
 
-    def __init__(self, breakers: Looked, clock: Clock, parallel: int) -> None:
+    def __init__(self, breakers: Breakers, clock: Clock, parallel: int) -> None:
         self._breakers, self._clock = breakers, clock
         self._state = Recovery(parallel)
         self._known: dict[str, BreakerSnapshot] = {}
@@ -177,9 +172,7 @@ def _wait(found: BreakerSnapshot) -> float:
     return math.inf if found.retry_after is None else found.retry_after
 
 
-# --- Workers of one process on a project's queue: they claim, work in copies, and say how it ended ----
-
-# --- What is done before new work: dead letters that are due for a review, answers, signals -----------
+# --- What is done before new work ---------------------------------------------------------------------
 
 
 def run_maintenance(workspace: Workspace, notify: Callable[[Reviewed], object]) -> None:
@@ -192,14 +185,11 @@ def run_maintenance(workspace: Workspace, notify: Callable[[Reviewed], object]) 
     Raises:
         StoreError: they cannot be read or written.
     """
-    from loki.jobs.dead_letters.dead_letters import review_when_due
-    from loki.jobs.signals.signal_handling import attend
-
     review_when_due(workspace, notify=notify)
     attend(workspace)
 
 
-# --- Workers of one process on a project's queue: they claim, work in copies, and say how it ended ----
+# --- The workers --------------------------------------------------------------------------------------
 
 IDLE = 1.0
 """Seconds between two looks at a queue that has nothing to claim. Chosen."""
@@ -270,6 +260,7 @@ class WorkerPool:
 
     Attributes:
         finished: what has ended, in order.
+        is_stopping: whether somebody stopped it.
     """
 
     def __init__(
@@ -292,7 +283,7 @@ class WorkerPool:
             breakers_of(workspace), workspace.clock, workspace.config.work.parallel
         )
         self._jobs: dict[str, Job] = {}
-        self._is_stopping = self._is_draining = False
+        self.is_stopping = self._is_draining = False
         self._unreadable = ""
         self._wakeup = WakeupPipe()
         self._telling = threading.Lock()
@@ -319,7 +310,7 @@ class WorkerPool:
             listening(self._workspace.folder, self._heard),
         ):
             try:
-                while not self._is_stopping and self._turn(worker):
+                while not self.is_stopping and self._turn(worker):
                     pass
             finally:
                 self._wait_for_all()
@@ -327,13 +318,8 @@ class WorkerPool:
 
     def stop(self) -> None:
         """End all tasks, which go back to pending; may be called from a signal handler."""
-        self._is_stopping = True
+        self.is_stopping = True
         self._wakeup.wake()
-
-    @property
-    def is_stopping(self) -> bool:
-        """Whether somebody stopped it."""
-        return self._is_stopping
 
     def _heard(self, word: Word) -> None:
         if word == "stop":
@@ -345,7 +331,7 @@ class WorkerPool:
     def exit_code(self) -> int:
         """The most severe of what happened."""
         codes = {EXIT_CODES[one.place] for one in self.finished}
-        if self._is_stopping:
+        if self.is_stopping:
             codes.add(130)
         else:
             codes |= {6} if self.delayed() else set()
@@ -435,7 +421,7 @@ class WorkerPool:
                 job.is_paused = True
             if is_cancelled(self._workspace.folder, job.claim.id):
                 job.is_given_up = True
-            if self._is_stopping or job.is_paused or job.is_given_up:
+            if self.is_stopping or job.is_paused or job.is_given_up:
                 job.cancelled.set()
             if now - job.renewed > LEASE / 3:
                 job.renewed = now
@@ -501,7 +487,7 @@ class WorkerPool:
         """What was ended goes back to pending."""
         if job.is_given_up or is_cancelled(self._workspace.folder, job.claim.id):
             return give_back(self._queue, job.claim, "cancelled", "a person gave it up")
-        if job.is_paused and not self._is_stopping:
+        if job.is_paused and not self.is_stopping:
             reason = "work in the background stops while a circuit breaker is open"
             return give_back(self._queue, job.claim, "paused", reason)
         return give_back(self._queue, job.claim, "interrupted", reason)
