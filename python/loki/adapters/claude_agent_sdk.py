@@ -25,11 +25,18 @@ from loki.base.time import Duration
 from loki.decision.monitor.monitor_state import NOTHING
 from loki.decision.monitor.tool_call import ToolCall
 
+try:
+    import claude_agent_sdk as sdk
+except ImportError as error:
+    raise ImportError(
+        "needs claude-agent-sdk: pip install 'loki-core[claude-agent-sdk]'"
+    ) from error
+
 if TYPE_CHECKING:
     from claude_agent_sdk.types import HookCallback, HookContext
 
 
-# --- Claude Agent SDK: hooks that tell a monitor what tools do, and Claude what the monitor says ------
+# --- Hooks that tell a monitor what tools do, and Claude what the monitor says ------------------------
 
 
 class Hooks(Watching[Any]):
@@ -116,14 +123,7 @@ def _context(given: Any, text: str) -> Any:
     return {"hookSpecificOutput": said} if text else {}
 
 
-# --- Claude Agent SDK: loki as its hooks --------------------------------------------------------------
-
-try:
-    import claude_agent_sdk as sdk
-except ImportError as error:
-    raise ImportError(
-        "needs claude-agent-sdk: pip install 'loki-core[claude-agent-sdk]'"
-    ) from error
+# --- The SDK's functions, watched ---------------------------------------------------------------------
 
 
 async def query(
@@ -209,7 +209,7 @@ class LokiClient(sdk.ClaudeSDKClient):
         self._watch.raise_if_stuck()
 
 
-class _Watch:
+class _Watch(Hooks):
     """Hooks in options, and what messages say of Claude's service.
 
     Claude Code itself asks the service again where that fails.
@@ -223,14 +223,13 @@ class _Watch:
         wait: Duration | None,
     ) -> None:
         options = options or sdk.ClaudeAgentOptions()
-        hooks = Hooks(monitor or options.cwd or ".", scope, wait)
-        self.calls = ReportedCalls(hooks.monitor.workspace, "claude")
-        self.begin = partial(self.calls.abegin, hooks.monitor.wait)
-        self.raise_if_stuck = hooks.raise_if_stuck
+        super().__init__(monitor or options.cwd or ".", scope, wait)
+        self.calls = ReportedCalls(self.monitor.workspace, "claude")
+        self.begin = partial(self.calls.abegin, self.monitor.wait)
         given = options.hooks or {}
         ours = {
             event: [*given.get(event, ()), sdk.HookMatcher(hooks=[hook])]
-            for event, hook in hooks.by_event().items()
+            for event, hook in self.by_event().items()
         }
         self.options = replace(options, hooks={**given, **ours})
 

@@ -1,10 +1,8 @@
-"""What adapters share: where a text stands in a conversation, which are to be stopped, results of tools,
+"""What adapters of frameworks share: whose signs a conversation is told, and a monitor for each of them.
 
 A sign quotes a failure, and a failure may quote what a person asked for. So an agent that serves many
 tells each conversation of its own failures alone, if its owner says nothing else. Signs of conversations
 and users are kept in memory, of this process, and never written.
-
-and whose signs a conversation is told.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
     from loki.recognition.text import Text
 
 
-# --- Whose signs a conversation is told: its own, those of a user, or those of the project ------------
+# --- Whose signs a conversation is told ---------------------------------------------------------------
 
 C = TypeVar("C")
 Scope: TypeAlias = str | Callable[[C], str]
@@ -149,9 +147,7 @@ class Scopes:
         with self._lock:
             key = str(project), name
             held = self._known.setdefault(key, Held())
-            self._known.move_to_end(key)
-            while len(self._known) > MOST_SCOPES:
-                self._known.popitem(last=False)
+            keep(self._known, key, MOST_SCOPES)
         return ScopeSigns(held, name, rules)
 
     def close(self, project: Path, names: Collection[str]) -> None:
@@ -177,7 +173,7 @@ def close(of: str, project: str | Path = ".") -> None:
     SCOPES.close(Path(project).resolve(), {f"user {of}", f"conversation {of}"})
 
 
-# --- A monitor for each conversation of an agent, which tells the signs that a scope says -------------
+# --- A monitor for each conversation of an agent ------------------------------------------------------
 
 _K = TypeVar("_K")
 P = ParamSpec("P")
@@ -193,10 +189,10 @@ RUNNING: ContextVar[str] = ContextVar("conversation", default="")
 """The conversation that is under way here, for frameworks that do not say which one it is."""
 
 
-def keep(kept: OrderedDict[_K, Any], key: _K) -> None:
+def keep(kept: OrderedDict[_K, Any], key: _K, most: int = KEPT) -> None:
     """Keep an entry as the newest one, and drop the oldest ones that are too many."""
     kept.move_to_end(key)
-    while len(kept) > KEPT:
+    while len(kept) > most:
         kept.popitem(last=False)
 
 
@@ -330,8 +326,7 @@ class Monitors:
             given: what it has to read.
             work: what is done; args, more: what it takes.
         """
-        is_near = self.scope != PROJECT and self.monitor.session is None and is_short(given)
-        if is_near:
+        if self.scope != PROJECT and self.monitor.session is None and is_short(given):
             return work(*args, **more)
         return await shield(to_thread(work, *args, **more))
 
@@ -354,12 +349,11 @@ def is_short(given: object) -> bool:
         (True, False, True)
     """
     if isinstance(given, Mapping):
-        return len(given) < SHORT and all(
-            isinstance(v, str | int | None) and is_short(v) for v in given.values()
-        )
-    return isinstance(given, BaseException | int | None) or (
-        isinstance(given, str) and len(given) < SHORT
-    )
+        plain = all(isinstance(one, str | int | None) for one in given.values())
+        return plain and len(given) < SHORT and all(map(is_short, given.values()))
+    if isinstance(given, str):
+        return len(given) < SHORT
+    return isinstance(given, BaseException | int | None)
 
 
 def called(thing: object) -> str:
@@ -392,9 +386,7 @@ def called(thing: object) -> str:
 _CALLED: dict[int, tuple[weakref.ref[Any], str]] = {}
 
 
-# ------------------------------------------------------------------------------------------------------
-# What adapters share: where a text stands in a conversation, which are to be stopped, results of
-# tools,.
+# --- Where texts stand, which calls are to stop, results of tools -------------------------------------
 
 _T = TypeVar("_T")
 _F = TypeVar("_F")
@@ -507,10 +499,8 @@ class Watch(Conversations, Monitors):
         of, asked = of or RUNNING.get(), set(calls)
         with self._lock:
             is_known = not of or of in self._monitors
-            ours = [
-                key for key in self._stops if key[1] in asked and (key[0] == of or not is_known)
-            ]
-            held = [self._stops.pop(key) for key in ours]
+            mine = [key for key in self._stops if key[0] == of or not is_known]
+            held = [self._stops.pop(key) for key in mine if key[1] in asked]
             before = self._asked.pop(of, None)
             if not held and before is not None and before[1] is by:
                 held = [before[0]]

@@ -337,11 +337,9 @@ class SharedFile:
             StoreError: it cannot be moved.
         """
         aside = self._free_name()
-        try:
+        with atomic_file.telling("could not move", self.path):
             os.rename(self.path, aside)
             atomic_file.sync_folder(os.path.dirname(aside))
-        except OSError as error:
-            raise StoreError(f"could not move {self.path}: {error.strerror or error}") from error
         return aside
 
     def copy_aside(self) -> str:

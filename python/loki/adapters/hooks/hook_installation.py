@@ -27,8 +27,8 @@ from typing import Any
 
 from loki.adapters.hooks.hook_handler import PROBE
 from loki.adapters.hooks.hooked_agents import AGENTS, HookedAgent
-from loki.base.atomic_file import write_atomic
-from loki.base.error import ConfigError, StoreError, UsageError
+from loki.base.atomic_file import telling, write_atomic
+from loki.base.error import ConfigError, UsageError
 
 # --- JSON text that people wrote: where each value stands in it ---------------------------------------
 
@@ -114,24 +114,17 @@ class _Reader:
         if mark in {"{", "["}:
             return self.container(at, mark == "{", depth)
         if mark == '"':
-            said, end = self.string(at)
-            return Node(at, end, said)
-        found = _SCALAR.match(self.text, at)
+            return self.leaf(_STRING, at, "a JSON string")
+        return self.leaf(_SCALAR, at, "a JSON value")
+
+    def leaf(self, form: re.Pattern[str], at: int, expected: str) -> Node:
+        found = form.match(self.text, at)
         try:
             if found is None:
                 raise ValueError
             return Node(at, found.end(), json.loads(found[0]))
         except ValueError:
-            raise self.error(at, "a JSON value") from None
-
-    def string(self, at: int) -> tuple[str, int]:
-        found = _STRING.match(self.text, at)
-        try:
-            if found is None:
-                raise ValueError
-            return str(json.loads(found[0])), found.end()
-        except ValueError:
-            raise self.error(at, "a JSON string") from None
+            raise self.error(at, expected) from None
 
     def container(self, at: int, is_object: bool, depth: int) -> Node:
         close = "}" if is_object else "]"
@@ -144,9 +137,9 @@ class _Reader:
             if is_object:
                 if self.text[position : position + 1] != '"':
                     raise self.error(position, 'a key in "…", or }')
-                key, position = self.string(position)
-                keys.append(key)
-                position = self.skip(position)
+                key = self.leaf(_STRING, position, "a JSON string")
+                keys.append(key.value)
+                position = self.skip(key.end)
                 if self.text[position : position + 1] != ":":
                     raise self.error(position, "a colon behind the key")
                 position = self.skip(position + 1)
@@ -486,7 +479,7 @@ class Plan:
         if not self.changes:
             return
         target = Path(os.path.realpath(self.path))
-        try:
+        with telling("cannot write", self.path):
             if self.after is None:
                 target.unlink()
                 with suppress(OSError):  # something else is in it
@@ -494,8 +487,6 @@ class Plan:
                 return
             target.parent.mkdir(parents=True, exist_ok=True)
             mode = target.stat().st_mode & 0o7777 if self.before is not None else _new_mode()
-        except OSError as error:
-            raise StoreError(f"cannot write {self.path}: {error.strerror or error}") from error
         write_atomic(target, self.after.encode("utf-8", "surrogateescape"), mode)
 
 

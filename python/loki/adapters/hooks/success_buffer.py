@@ -61,11 +61,7 @@ def keep_success(folder: str, session: str, call: Call) -> bool:
     tool, arguments, id_, output = call
     if not os.path.isfile(os.path.join(base, ".gitignore")):
         return False  # nobody has prepared the folder yet
-    if any(
-        isinstance(v, str) and len(v) > LONGEST_COMMAND
-        for k, v in arguments.items()
-        if k in COMMANDS
-    ):
+    if any(len(one) > LONGEST_COMMAND for one in _commands(arguments)):
         return False
     short = {name: _short(name, value) for name, value in arguments.items()}
     mark = _mark(tool, short, output)
@@ -156,7 +152,7 @@ def _mark(tool: str, arguments: Mapping[str, Any], output: str) -> str:
 
     said = _VARIES.sub("", output)
     told: list[object] = [tool, arguments, said]
-    command = next((v for k, v in arguments.items() if k in COMMANDS and isinstance(v, str)), "")
+    command = next(iter(_commands(arguments)), "")
     if command and _TALKS.match(command):
         told = ["talk"]
     elif not command and any(name in arguments for name in PATHS):
@@ -165,6 +161,10 @@ def _mark(tool: str, arguments: Mapping[str, Any], output: str) -> str:
         return ""
     text = json.dumps(told, sort_keys=True)
     return sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _commands(arguments: Mapping[str, Any]) -> list[str]:
+    return [v for k, v in arguments.items() if k in COMMANDS and isinstance(v, str)]
 
 
 def _count(path: str, mark: str) -> int:

@@ -593,8 +593,7 @@ class Monitor:
             call: the call.
             task: what `finished` will be told when it has ended; "": nobody will tell.
         """
-        known = known_call(call)
-        self._step(Started(known, known.tool, short(task, NAME)))
+        self._step(Started(known_call(call), short(task, NAME)))
 
     def finished(self, task: str, output: str, *, exit_code: int | None = None) -> Reaction:
         """What is to be said of a call that went on in the background and has ended, as `after` does.

@@ -19,7 +19,7 @@ What follows (`decide`), in this order:
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
@@ -377,30 +377,13 @@ class Trigger:
     reason: str
 
 
-TRIGGERS: tuple[tuple[str, Callable[[Load, Limits], bool], str], ...] = (
-    ("requested", lambda load, _: bool(load.requested), "{load.requested} asks for it"),
-    (
-        "drifts",
-        lambda load, limits: 0 < limits.drifts <= load.drifts,
-        "{load.drifts} drifts since the last clear",
-    ),
-    (
-        "same_error",
-        lambda load, limits: 0 < limits.same_error <= load.same_error,
-        "the same error {load.same_error} times",
-    ),
-    (
-        "iterations",
-        lambda load, limits: 0 < limits.iterations <= load.iterations,
-        "{load.iterations} iterations",
-    ),
-    (
-        "conversation",
-        lambda load, limits: 0 < limits.conversation < load.conversation,
-        "{load.conversation} bytes of conversation",
-    ),
-)
-"""(Name, when, sentence), the most telling first."""
+TRIGGERS: Mapping[str, str] = {
+    "drifts": "{} drifts since the last clear",
+    "same_error": "the same error {} times",
+    "iterations": "{} iterations",
+    "conversation": "{} bytes of conversation",
+}
+"""By limit, the sentence that says how much has come together; the most telling first."""
 
 
 def trigger(load: Load, limits: Limits = Limits()) -> Trigger | None:
@@ -414,7 +397,12 @@ def trigger(load: Load, limits: Limits = Limits()) -> Trigger | None:
         >>> trigger(Load(iterations=24)) is None, trigger(Load(iterations=25)).name
         (True, 'iterations')
     """
-    for name, is_due, sentence in TRIGGERS:
-        if is_due(load, limits):
-            return Trigger(name, sentence.format(load=load))
+    if load.requested:
+        return Trigger("requested", f"{load.requested} asks for it")
+    for name, sentence in TRIGGERS.items():
+        found, limit = getattr(load, name), getattr(limits, name)
+        # So many bytes may be; of all else the last one is one too many.
+        is_over = found > limit if name == "conversation" else found >= limit
+        if limit > 0 and is_over:
+            return Trigger(name, sentence.format(found))
     return None

@@ -66,27 +66,25 @@ def shown(
         named = tuple(failure.tests[:MOST_NAMED]) if failure else ()
         passed = known.passed if failed else known.edits
         new = replace(known, tests=known.edits, failed=failed, named=named, passed=passed)
-        new = replace(
-            new, command=call.command[:LONGEST_COMMAND], broken=known.broken and bool(failed)
-        )
+        command, broken = call.command[:LONGEST_COMMAND], known.broken and bool(failed)
+        new = replace(new, command=command, broken=broken)
     elif failure is not None:
         new = replace(known, broken=True) if call.is_check else known
     else:
         new = replace(known, broken=known.broken and not call.is_check)
     if failure is None:
         new = replace(new, ran=known.edits)
-        ends = state.ends if state.turn or not call.is_check else 0
-        state = replace(state, ends=ends) if ends != state.ends else state
+        if call.is_check and not state.turn:
+            state = replace(state, ends=0)
     return replace(state, evidence=new) if new != known else state
 
 
-def started(state: MonitorState, call: Known, tool: str, task: str) -> MonitorState:
+def started(state: MonitorState, call: Known, task: str) -> MonitorState:
     """The state once a call goes on in the background.
 
     Args:
         state: the state before.
         call: the call; of one that checks nothing there is nothing to keep.
-        tool: the name of its tool.
         task: how the agent will name it when it has ended; "": nobody will ever tell, so that from now on
             nothing is held against it.
     """
@@ -94,7 +92,7 @@ def started(state: MonitorState, call: Known, tool: str, task: str) -> MonitorSt
         return replace(state, evidence=replace(state.evidence, ran=state.evidence.edits))
     if not task or len(call.command) > LONGEST_COMMAND:
         return replace(state, evidence=_believed(state.evidence, runs_tests=call.runs_tests))
-    going = RunningCall(task, tool, call.command, call.runs_tests)
+    going = RunningCall(task, call.tool, call.command, call.runs_tests)
     others = (one for one in state.background if one.task != task)
     return replace(state, background=(*others, going)[-MOST_GOING:])
 

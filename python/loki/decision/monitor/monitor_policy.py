@@ -232,7 +232,7 @@ def _polls(call: Known, failure: Failure, rules: MonitorRules) -> bool:
 
 
 def _started(state: MonitorState, event: Started, _rules: MonitorRules) -> Step:
-    return check_evidence.started(state, event.call, event.tool, event.task), NOTHING
+    return check_evidence.started(state, event.call, event.task), NOTHING
 
 
 def _finished(state: MonitorState, event: Finished, _rules: MonitorRules) -> Step:

@@ -299,12 +299,10 @@ class Started:
 
     Attributes:
         call: the call.
-        tool: the name of its tool.
         task: how the agent will name it once it has ended; "": how it ends is never told.
     """
 
     call: Known
-    tool: str = ""
     task: str = ""
 
 

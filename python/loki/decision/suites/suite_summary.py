@@ -471,9 +471,7 @@ def summarize(
         )
         for group in groups
     ]
-    causes.sort(
-        key=lambda cause: (-len(cause.members), URGENCY.index(cause.label.name), cause.tests)
-    )
+    causes.sort(key=lambda one: (-len(one.members), URGENCY.index(one.label.name), one.tests))
     failed = {one.test for one in run.failures}
     tried = {one.test: one for one in run.reruns if one.test not in failed}
     saved = [
@@ -490,12 +488,10 @@ def _cause(
     earlier: Sequence[Earlier],
     deeper: Sequence[Callee],
 ) -> Cause:
-    members = tuple(
-        sorted(
-            (Member(o, label_of(o, run, known)) for o, known in zip(failing, earlier, strict=True)),
-            key=lambda member: member.failing.test,  # workers fail them in any order
-        )
-    )
+    pairs = zip(failing, earlier, strict=True)
+    labelled = [Member(one, label_of(one, run, known)) for one, known in pairs]
+    # Workers fail them in any order.
+    members = tuple(sorted(labelled, key=lambda member: member.failing.test))
     label = cause_label(members)
     seen = {one.run.number for known in earlier for one in known.runs if one.is_same}
     times = max([len(seen), *(known.times for known in earlier)])
@@ -505,18 +501,8 @@ def _cause(
         where, todo = callee.where, shared_next_step(callee, test, label.name, deeper)
     else:
         where, todo = where_of(failure), next_step(failure, test, label.name, callee)
-    return Cause(
-        failure,
-        label,
-        where,
-        kind_of(failure),
-        members,
-        times + 1,
-        since,
-        todo,
-        callee=callee,
-        is_shared=group.is_shared,
-    )
+    facts = failure, label, where, kind_of(failure), members, times + 1, since, todo
+    return Cause(*facts, callee=callee, is_shared=group.is_shared)
 
 
 def cause_label(members: Sequence[Member]) -> Label:
@@ -634,15 +620,16 @@ def shared_next_step(
     return _TODO.get(label) or f"{first}; run one alone: pytest {shlex.quote(test)}"
 
 
-_OF_RUN = ("id", "started_at", "duration_ms", "branch", "commit", "exit_code", "interrupted")
-
-
 def to_dict(summary: SuiteSummary) -> dict[str, Any]:
     """JSON-able form; its fields: ``docs/design/tests.md``."""
     run = summary.run
     return {
         "version": 1,
-        "run": {**{name: getattr(run, name) for name in _OF_RUN}, "counts": dict(run.counts)},
+        "run": {
+            **_fields(run, "id", "started_at", "duration_ms", "branch", "commit"),
+            **_fields(run, "exit_code", "interrupted"),
+            "counts": dict(run.counts),
+        },
         "causes": [_cause_dict(cause) for cause in summary.causes],
         "rescued": [_member_dict(member) for member in summary.rescued],
     }
@@ -652,20 +639,15 @@ def _cause_dict(cause: Cause) -> dict[str, Any]:
     failure = cause.failure
     return {
         "label": cause.label.name,
-        "evidence": cause.evidence,
-        "kind": cause.kind,
+        **_fields(cause, "evidence", "kind"),
         "pattern": failure.pattern_id,
         "signature": failure.signature,
         "where": cause.where,
-        "error_type": failure.error_type,
-        "message": failure.message,
+        **_fields(failure, "error_type", "message"),
         "shared": cause.shared,
         "messages": list(cause.messages),
         "excerpt": failure.excerpt,
-        "times": cause.times,
-        "since": cause.since,
-        "todo": cause.todo,
-        "passed_at": cause.passed_at,
+        **_fields(cause, "times", "since", "todo", "passed_at"),
         "changed": list(cause.changed),
         "tests": [_member_dict(member) for member in cause.members],
     }
@@ -674,19 +656,16 @@ def _cause_dict(cause: Cause) -> dict[str, Any]:
 def _member_dict(member: Member) -> dict[str, Any]:
     failing = member.failing
     return {
-        "test": failing.test,
-        "phase": failing.phase,
-        "outcome": failing.outcome,
+        **_fields(failing, "test", "phase", "outcome"),
         "label": member.label.name,
         "evidence": member.label.evidence,
-        "message": failing.failure.message,
-        "path": failing.failure.path,
-        "line": failing.failure.line,
-        "started_at": failing.started_at,
-        "duration_ms": failing.duration_ms,
-        "worker": failing.worker,
-        "rerun": failing.rerun,
+        **_fields(failing.failure, "message", "path", "line"),
+        **_fields(failing, "started_at", "duration_ms", "worker", "rerun"),
     }
+
+
+def _fields(of: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(of, name) for name in names}
 
 
 # --- Whether a test run fails, given what its failures are --------------------------------------------
@@ -739,7 +718,6 @@ def exit_code(
     Raises:
         ValueError: ``fail_on`` holds something that is no label.
     """
-    left = len(summary.members) - len(excused(summary, fail_on=fail_on, quarantine=quarantine))
-    if code != FAILED or summary.run.interrupted or left or not summary.members:
-        return code
-    return PASSED
+    failed, forgiven = summary.members, excused(summary, fail_on=fail_on, quarantine=quarantine)
+    was_whole = code == FAILED and not summary.run.interrupted
+    return PASSED if was_whole and failed and len(forgiven) == len(failed) else code
