@@ -49,9 +49,9 @@ def command(
 
     workspace = load_project(project)
     if task is not None and task.startswith(".triage-"):
-        from loki.cli import recur_show as triage_show
+        from loki.cli.recur_show import show_triage
 
-        triage_show.show(workspace, task, json=json)
+        show_triage(workspace, task, json=json)
         return
     if task is not None and (recurring := recurring_id(workspace, task)):
         from loki.cli import recur_show
