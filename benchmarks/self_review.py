@@ -55,10 +55,10 @@ class Tally:
         before, after = Tree.scan(old), Tree.scan(new)
         change = Change.between(before, after)
         begin = time.perf_counter()
-        found = self_review(change, old, before)
+        found = self_review(change, before)
         self.seconds += time.perf_counter() - begin
         self.changes += 1
-        additions = Reader(change, old, before).additions()
+        additions = Reader(change, before).additions()
         self.lines += sum(len(addition.added) for addition in additions)
         self.said += [(release, violation) for violation in found]
 

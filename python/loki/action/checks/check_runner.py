@@ -121,7 +121,9 @@ def ask_for_results(
     for request in results_requests():
         file = folder / f"{request.tool}.report"
         if request.environment:
-            _set(environment, request, file)
+            argument = request.argument.format(file=file)
+            before = environment.get(request.environment) or os.environ.get(request.environment, "")
+            environment[request.environment] = f"{before} {argument}".strip()
             written.append((request.format, file))
             continue
         lead = invocation.begins_with(request.when)
@@ -134,9 +136,9 @@ def ask_for_results(
             written += [(request.format, file)] * (asked is not None)
         elif not request.reports and (asked is not None or not request.insert):
             printed.append(request.format)
-    before = {glob: _stamps(root, glob) for _, glob in globs}
+    stamps = {glob: _stamps(root, glob) for _, glob in globs}
     return AskedResults(
-        altered, environment, not set(altered) <= set(words), root, tuple(written), tuple(printed), before,
+        altered, environment, not set(altered) <= set(words), root, tuple(written), tuple(printed), stamps,
         tuple(globs),
     )  # fmt: skip
 
@@ -163,12 +165,6 @@ def _filled(words: Sequence[str], file: Path) -> list[str]:
 def _options(words: Sequence[str]) -> set[str]:
     """The names of options, without their values."""
     return {word.partition("=")[0] for word in words}
-
-
-def _set(environment: dict[str, str], request: ResultsRequest, file: Path) -> None:
-    argument = request.argument.format(file=file)
-    before = environment.get(request.environment) or os.environ.get(request.environment, "")
-    environment[request.environment] = f"{before} {argument}".strip()
 
 
 def _stamps(root: Path, glob: str) -> dict[Path, tuple[int, int]]:

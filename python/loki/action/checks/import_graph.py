@@ -16,7 +16,7 @@ from hashlib import sha256
 from loki.action.checks.imports import Files, Import, imports_of, language_of, resolve
 from loki.base.glob import matches
 
-# --- The words by which a file may import others: more than it imports, never less -------------------
+# --- The words by which a file may import others: more than it imports, never less --------------------
 
 RELATIVE = "."
 """Stands for an import that names nothing but folders: ``from . import x``, ``import '..'``."""

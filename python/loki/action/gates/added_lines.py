@@ -7,16 +7,14 @@ is silent there.
 
 from __future__ import annotations
 
-import os
 import re
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loki.action.changes.tree import Tree, read_entry
+from loki.action.changes.tree import Tree
 from loki.action.gates.gate import Finding, Language, Rule, knowledge
 from loki.decision.drift.task_relation import kinds_of_path
 
@@ -241,8 +239,8 @@ def added_lines(before: str, after: str) -> frozenset[int]:
 class Reader:
     """Reads what a change adds; what is generated, minified, vendored or no text is left out."""
 
-    def __init__(self, change: Change, root: Path, tree: Tree) -> None:
-        self.change, self.root, self.tree = change, root, tree
+    def __init__(self, change: Change, tree: Tree) -> None:
+        self.change, self.tree = change, tree
         self._after = {edit.path: edit.after for edit in change.edits}
         self._programs: dict[str, bool] = {}
 
@@ -270,7 +268,7 @@ class Reader:
         if entry is None or entry.is_symlink or entry.size > MAX_SIZE:
             return None
         try:
-            return _text(read_entry(os.path.join(self.root, path)))
+            return _text(self.tree.read(path))
         except (OSError, ValueError):
             return None
 
@@ -316,7 +314,7 @@ def _is_generated(text: str) -> bool:
     return knowledge().generated.search("\n".join(head)) is not None
 
 
-# --- Faults that a pattern shows, in any language ------------------------------------------------------
+# --- Faults that a pattern shows, in any language -----------------------------------------------------
 
 MAX_SHOWN = 60
 """Characters of what was found that a description shows. Chosen, not measured."""

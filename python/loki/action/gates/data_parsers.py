@@ -12,7 +12,7 @@ import yaml
 
 from loki.base.toml import tomllib
 
-# --- JSON with comments and trailing commas, as tsconfig.json and editors' settings are written -------
+# --- JSON with comments and trailing commas -----------------------------------------------------------
 
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"?|//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|[^\s"/]|/')
 _VISIBLE = re.compile(r"[^\n]")
@@ -44,7 +44,7 @@ def plain_json(text: str) -> str:
     return "".join((*parts, text[end:]))
 
 
-# --- Parsers that are here anyway: Python, JSON with and without comments, TOML, YAML -----------------
+# --- The parsers --------------------------------------------------------------------------------------
 
 MAX_DEPTH = 100
 """Levels of nesting in YAML; chosen, not measured. Real files have fewer than twenty."""

@@ -224,7 +224,7 @@ def _gates() -> Mapping[str, Gate]:
         "syntax_check": syntax_check,
         "import_check": import_check,
         "schema_check": schema_check,
-        "self_review": lambda s: self_review(s.change, s.root, s.tree, s.scope),
+        "self_review": lambda s: self_review(s.change, s.tree, s.scope),
     }
 
 
@@ -634,16 +634,10 @@ class Finding:
         cls, rule: Rule, path: str, where: tuple[int, int, int], description: str, key: str
     ) -> Finding:
         """What a rule of the file found at (line, column, last line)."""
+        plain = " ".join(key.split())
+        concern, severity = rule.concern, rule.severity
         return cls(
-            rule.id,
-            rule.concern,
-            path,
-            *where,
-            description,
-            rule.severity,
-            rule.fix,
-            " ".join(key.split()),
-            rule.unusual,
+            rule.id, concern, path, *where, description, severity, rule.fix, plain, rule.unusual
         )
 
     def violation(self) -> Violation:

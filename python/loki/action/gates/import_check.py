@@ -35,7 +35,7 @@ from loki.action.gates.yaml_model import Strict, read_beside
 from loki.action.strategies.dependency.installed import PythonEnvironment, environment
 from loki.base import glob
 
-# --- Whether what an import names outside of the project is absent -------------------------------------
+# --- Whether what an import names outside of the project is absent ------------------------------------
 
 MAX_ALIAS_FILES = 200
 """Configurations in which a name is looked up; chosen, not measured."""

@@ -236,7 +236,7 @@ class _Review:
                 if isinstance(part, ast.Call):
                     yield from self._injected(part, context)
 
-    # --- swallowed errors ---
+    # --- Swallowed errors ---
 
     def _swallowed(self, node: ast.Try, context: Context) -> Iterator[Finding]:
         for handler in node.handlers:
@@ -302,7 +302,7 @@ class _Review:
             first <= lexed.line(begin) <= last for begin, _ in lexed.comments
         )
 
-    # --- debug leftovers ---
+    # --- Debug leftovers ---
 
     def _debugging(self, call: ast.Call, context: Context) -> Iterator[Finding]:
         known, called = knowledge(), dotted(call.func)
@@ -360,7 +360,7 @@ class _Review:
         is_debug = text is not None and knowledge().python["debug_text"].search(text) is not None
         return is_debug or _is_rule(argument)
 
-    # --- injection ---
+    # --- Injection ---
 
     def _injected(self, call: ast.Call, context: Context) -> Iterator[Finding]:
         known, called = knowledge().names, dotted(call.func)

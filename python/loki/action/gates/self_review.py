@@ -20,13 +20,12 @@ from loki.decision.drift.task_relation import in_scope, kinds_of_path, path_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
 
     from loki.action.changes.change import Change, Edit
     from loki.action.changes.tree import Tree
 
 
-# --- Secrets written into code. Which names and shapes are secrets says `mask_secrets` ----------------
+# --- Secrets written into code: which names and shapes are secrets says `mask_secrets` ----------------
 
 _MASK = "<secret>"
 _LEAST_SHAPE_ENTROPY = 3.0
@@ -199,9 +198,7 @@ def _secret_finding(
     )  # fmt: skip
 
 
-# --- Self-review: what a careful person would ask about a change before it is applied -----------------
-
-# --- Files of a change that its task does not need ----------------------------------------------------
+# --- Files that the task does not need ----------------------------------------------------------------
 
 
 def scope_findings(change: Change, tree: Tree, scope: Sequence[str]) -> Iterator[Finding]:
@@ -244,15 +241,13 @@ def _finding(path: str, description: str) -> Finding:
     return Finding("scope", "scope_creep", path, 0, 0, 0, description, ADVISORY, key=path)
 
 
-# --- Self-review: what a careful person would ask about a change before it is applied -----------------
+# --- The review ---------------------------------------------------------------------------------------
 
 MAX_VIOLATIONS = 50
 """Violations that are listed; one more says how many were left out. Chosen, not measured."""
 
 
-def self_review(
-    change: Change, root: Path, tree: Tree, scope: Sequence[str] = ()
-) -> list[Violation]:
+def self_review(change: Change, tree: Tree, scope: Sequence[str] = ()) -> list[Violation]:
     """Look at what a change adds for eight concerns; nothing is written.
 
     Destruction outside of the project, scope creep, swallowed errors, hard-coded secrets, unfinished
@@ -261,7 +256,6 @@ def self_review(
 
     Args:
         change: the proposal.
-        root: the project's folder.
         tree: the project as it is.
         scope: files, folders and globs that the task may touch; empty: it named none.
 
@@ -274,10 +268,10 @@ def self_review(
         >>> from loki.action.changes.tree import Tree
         >>> empty = Tree(Path("/nowhere"), {})
         >>> change = Change.write({"a.py": "def f():\\n    breakpoint()\\n"})
-        >>> [str(v) for v in self_review(change, empty.root, empty)]
+        >>> [str(v) for v in self_review(change, empty)]
         ['a.py:2:5: debug leftover: breakpoint() stops the program [self_review]']
     """
-    reader = Reader(change, root, tree)
+    reader = Reader(change, tree)
     additions = list(reader.additions())
     found = list(scope_findings(change, tree, scope))
     found += _new(additions)
@@ -308,11 +302,7 @@ def _new(additions: list[Addition]) -> list[Finding]:
 
 
 def _findings(addition: Addition) -> list[Finding]:
-    return [
-        *text_findings(addition),
-        *python_findings(addition),
-        *secret_findings(addition),
-    ]
+    return [*text_findings(addition), *python_findings(addition), *secret_findings(addition)]
 
 
 def _is_added(finding: Finding, addition: Addition) -> bool:
@@ -322,9 +312,7 @@ def _is_added(finding: Finding, addition: Addition) -> bool:
 def _new_imports(reader: Reader, additions: list[Addition]) -> list[Finding]:
     """Names imported in vain after the change, less those that were so before."""
     imports = Imports(reader, additions)
-    found = [f for addition in additions for f in imports.findings(addition)]
-    if not found:
-        return []
+    found = (f for addition in additions for f in imports.findings(addition))
     return [f for f in found if not _was_broken(f, additions, reader)]
 
 

@@ -6,6 +6,7 @@ Size, depth and aliases are held to the limits of `loki.recognition.definition_f
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -87,12 +88,9 @@ def plain(node: yaml.Node, source: Source) -> Any:
 
 
 def _scalar(node: yaml.Node) -> Any:
-    constructor = yaml.constructor.SafeConstructor()
     if node.tag.endswith((":int", ":float", ":bool", ":null")):
-        try:
-            return constructor.construct_object(node)
-        except ValueError:
-            return node.value  # an integer of many digits, say
+        with suppress(ValueError):  # of an integer of many digits, say
+            return yaml.constructor.SafeConstructor().construct_object(node)
     return node.value
 
 

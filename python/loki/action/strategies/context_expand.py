@@ -394,17 +394,16 @@ def _uses(situation: StrategyContext, places: Sequence[Location]) -> Iterator[Pa
     project = situation.project
     changed = [path for path in situation.changed if path in project]
     named = [path for path in (situation.failure.path,) if path and path in project]
-    dependent = [*named, *(path for path, _ in places), *_test_files(situation)]
+    tests = (re.split(r"::|\s", test)[0] for test in situation.failure.tests)
+    dependent = [
+        *named,
+        *(path for path, _ in places),
+        *(path for path in tests if path in project),
+    ]
+    names = {name: source for source in changed for name in defined_in(project.read(source))}
     for path in dict.fromkeys(dependent):
-        if path in changed:
-            continue
-        names = {name: source for source in changed for name in defined_in(project.read(source))}
-        yield from _lines_with(path, names, project)
-
-
-def _test_files(situation: StrategyContext) -> list[str]:
-    found = (re.split(r"::|\s", test)[0] for test in situation.failure.tests)
-    return [path for path in found if path in situation.project]
+        if path not in changed:
+            yield from _lines_with(path, names, project)
 
 
 def _lines_with(path: str, names: Mapping[str, str], project: Project) -> Iterator[Passage | None]:

@@ -20,7 +20,6 @@ from loki.action.strategies.context_expand import BUDGET, defined_in
 from loki.action.strategies.dependency.installed import Environment
 from loki.action.strategies.dependency.manifest_requirements import (
     Ecosystem,
-    Install,
     Missing,
     Requirement,
     conflicts_in,
@@ -277,7 +276,8 @@ def _install(
 
 def _forms(case: _Case, package: str, required: Sequence[Requirement]) -> list[tuple[str, ...]]:
     """The command that installs it, and how else it may be written; the last is for people."""
-    how = _way(case)
+    paths = set(case.situation.project.paths)
+    how = next(way for way in case.known.install if not way.file or way.file in paths)
     words = (required and how.declared) or how.command
     python_requires = required and case.known.name == "python"
     values = {
@@ -287,11 +287,6 @@ def _forms(case: _Case, package: str, required: Sequence[Requirement]) -> list[t
     }
     forms = [words, *([how.also] if how.also else [])]
     return [tuple(values.get(word, word) for word in form) for form in forms]
-
-
-def _way(case: _Case) -> Install:
-    paths = set(case.situation.project.paths)
-    return next(way for way in case.known.install if not way.file or way.file in paths)
 
 
 def _refusal(

@@ -1,6 +1,6 @@
 """Strategies: what loki does itself between a failure and the next attempt.
 
-Each is a function from `Situation` to `Helped`, one to a file in ``loki.action.strategies``. One that
+Each is a function from `StrategyContext` to `StrategyResult`. One that
 cannot do its work raises `StrategyNotApplicable`; whatever one raises is told, and the next is tried.
 """
 

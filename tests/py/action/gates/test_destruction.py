@@ -127,7 +127,7 @@ HONEST = [
 
 
 def destroyed(root: Path, files: dict[str, str]) -> list[Violation]:
-    found = self_review(Change.write(files), root, Tree.scan(root))
+    found = self_review(Change.write(files), Tree.scan(root))
     return [one for one in found if one.description.startswith("destruction")]
 
 

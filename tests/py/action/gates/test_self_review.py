@@ -54,7 +54,7 @@ def review(project: Path, case: Case) -> list[Violation]:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, "utf-8")
     tree = Tree.scan(project)
-    return self_review(Change.write(case.after).based_on(tree), project, tree, case.scope)
+    return self_review(Change.write(case.after).based_on(tree), tree, case.scope)
 
 
 @pytest.mark.parametrize("case", cases("bad"))
@@ -149,7 +149,7 @@ def test_any_bytes_are_read(
     content = "".join(after).encode("utf-8", "surrogatepass") + tail
     tree = Tree.scan(project)
     change = Change.write({name: content, "b/" + name: content}).based_on(tree)
-    for violation in self_review(change, project, tree, ["b"]):
+    for violation in self_review(change, tree, ["b"]):
         assert violation.file in change.paths
         assert violation.line is None or 0 < violation.line <= content.count(b"\n") + 1
 
@@ -157,13 +157,13 @@ def test_any_bytes_are_read(
 def test_a_larger_file_is_generated_and_not_looked_at(project: Path) -> None:
     content = "breakpoint()\n" * (1_000_000 // 13)
     tree = Tree.scan(project)
-    assert self_review(Change.write({"a.py": content}), project, tree) == []
+    assert self_review(Change.write({"a.py": content}), tree) == []
 
 
 def test_many_violations_are_cut_short(project: Path) -> None:
     content = "def f():\n" + "".join(f"    breakpoint()  # {n}\n" for n in range(200))
     tree = Tree.scan(project)
-    found = self_review(Change.write({"a.py": content}), project, tree)
+    found = self_review(Change.write({"a.py": content}), tree)
     assert len(found) == MAX_VIOLATIONS + 1
     assert found[-1].description == f"and {200 - MAX_VIOLATIONS} concerns more"
 
@@ -171,7 +171,7 @@ def test_many_violations_are_cut_short(project: Path) -> None:
 def test_no_secret_is_repeated(project: Path) -> None:
     secret = whole("ghp_~9aK2mQ7xW4eRt8yUi3oPb6nLc5vZd1sFg0hJ")
     tree = Tree.scan(project)
-    (found,) = self_review(Change.write({"a.py": f"TOKEN = '{secret}'\n"}), project, tree)
+    (found,) = self_review(Change.write({"a.py": f"TOKEN = '{secret}'\n"}), tree)
     assert (found.line, found.column) == (1, 9)
     assert secret not in str(found)
 

@@ -30,7 +30,7 @@ from loki.action.checks.check import RUN_TESTS, Check, CheckResult, Report
 from loki.action.checks.task_changes import TaskChanges
 from loki.action.gates.added_lines import added_lines, lex
 from loki.action.gates.gate import knowledge
-from loki.action.gates.python_ast import string_of
+from loki.action.gates.python_ast import Function, string_of, written
 from loki.action.gates.yaml_model import Strict, read_beside
 from loki.base import codec, glob
 from loki.base.python_tree import python_tree
@@ -39,7 +39,7 @@ from loki.decision.drift.task_relation import any_glob, kinds_of_path
 from loki.memory import store as documents
 from loki.memory.store import Store, kept_as
 
-# --- A file of tests in pieces: each test, fixture, helper, import -------------------------------------
+# --- A file of tests in pieces: each test, fixture, helper, import ------------------------------------
 
 MAX_DEPTH = 6
 """Classes, suites and modules in each other that are taken apart; chosen, not measured."""
@@ -116,7 +116,7 @@ def _python(body: Sequence[ast.stmt], chain: tuple[str, ...]) -> Iterator[Chunk]
                 yield from _python(node.body, inside)
             else:
                 yield _chunk(chain, (node.name,), _written(node))
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        elif isinstance(node, Function):
             yield from _function(node, chain)
         elif not _is_docstring(node):
             yield _chunk(chain, list(_bound(node)), _written(node))
@@ -134,9 +134,7 @@ def _head(node: ast.ClassDef) -> str:
     return f"class {node.name} {' '.join(map(_written, parts))}"
 
 
-def _function(
-    node: ast.FunctionDef | ast.AsyncFunctionDef, chain: tuple[str, ...]
-) -> Iterator[Chunk]:
+def _function(node: Function, chain: tuple[str, ...]) -> Iterator[Chunk]:
     """A function, and apart from it each of its cases."""
     for decorator in node.decorator_list:
         if isinstance(decorator, ast.Call) and _written(decorator.func).endswith("parametrize"):
@@ -160,17 +158,14 @@ def _bound(node: ast.stmt) -> Iterator[str]:
     for part in ast.walk(node):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
             yield part.id
-        elif isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        elif isinstance(part, Function | ast.ClassDef):
             yield part.name
         elif isinstance(part, ast.alias):
             yield (part.asname or part.name).partition(".")[0]
 
 
 def _written(node: ast.AST) -> str:
-    try:
-        return ast.unparse(node)
-    except (RecursionError, ValueError):
-        return ast.dump(node)
+    return written(node) or ast.dump(node)
 
 
 # --- Languages with brackets --------------------------------------------------------------------------

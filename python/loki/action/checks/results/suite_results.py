@@ -93,7 +93,7 @@ def relative(path: str, root: str) -> str:
     return path.removeprefix(root.rstrip("/") + "/")
 
 
-# --- JUnit XML, which most test runners can write ---------------------------------------------------
+# --- JUnit XML, which most test runners can write -----------------------------------------------------
 #
 # https://github.com/testmoapp/junitxml
 
@@ -144,7 +144,7 @@ def _junit_outcome(case: ElementTree.Element) -> str:
     return SKIPPED if case.get("status") in {"notrun", "disabled"} else PASSED
 
 
-# --- The JSON of jest, which vitest writes as well --------------------------------------------------
+# --- The JSON of jest, which vitest writes as well ----------------------------------------------------
 #
 # https://jestjs.io/docs/cli#--json
 
@@ -181,7 +181,7 @@ def _jest_suites(suites: list[Mapping[str, Any]], root: str) -> Results:
     return collected.results()
 
 
-# --- The events that ``go test -json`` prints -------------------------------------------------------
+# --- The events that ``go test -json`` prints ---------------------------------------------------------
 #
 # https://pkg.go.dev/cmd/test2json. Lines that are no events (of the compiler, of older versions, of the
 # build cache) may stand between.
@@ -282,7 +282,7 @@ def _go_event(line: str) -> Mapping[str, Any] | None:
     return event if "Action" in event and ("Package" in event or "ImportPath" in event) else None
 
 
-# --- What Rust's libtest prints by way of cargo, as text or as JSON ---------------------------------
+# --- What Rust's libtest prints by way of cargo, as text or as JSON -----------------------------------
 #
 # https://doc.rust-lang.org/rustc/tests/index.html. JSON is unstable and printed where it was asked for.
 
@@ -355,7 +355,7 @@ def _libtest_event(line: str) -> Mapping[str, Any] | None:
     return event if {"name", "event"} <= event.keys() else None
 
 
-# --- Any of them ------------------------------------------------------------------------------------
+# --- Any of them --------------------------------------------------------------------------------------
 
 _READERS: Mapping[str, Callable[[bytes, str], Results | None]] = {
     "junit": _junit,

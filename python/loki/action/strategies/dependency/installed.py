@@ -35,7 +35,7 @@ from loki.base.error import LokiError
 from loki.base.toml import tomllib
 from loki.recognition.fix import program_name
 
-# --- The Python that a project's checks run in ---------------------------------------------------------
+# --- The Python that a project's checks run in --------------------------------------------------------
 
 SECONDS = 10.0
 """Until an interpreter that does not answer is given up; chosen, not measured."""

@@ -1,11 +1,10 @@
-"""What a project's manifests require, properly parsed; pure, over texts.
-
-Semantic versioning 2.0.0 (https://semver.org); ranges as node-semver and Cargo document them:
-``^1.2``, ``~1.2.3``, ``1.x``, ``>=1 <2``, ``1 - 2``, ``a || b``. What is no such range (a tag, a git
-address, a path) is answered with None: nobody can tell.
+"""What a project's manifests require, properly parsed, and whether a version is in a range.
 
 Each format has a reader; which file has which format stands in ``ecosystems.yml``. A manifest that
 cannot be read requires nothing: to say what is wrong with it is the checks' own business.
+Versions are those of https://semver.org; ranges are as node-semver and Cargo document them: ``^1.2``,
+``~1.2.3``, ``1.x``, ``>=1 <2``, ``1 - 2``, ``a || b``. Of what is no such range (a tag, a git address, a
+path) nobody can tell.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _VERSION = re.compile(
 _COMPARATOR = re.compile(r"(?P<sign>\^|~>?|>=|<=|>|<|=)?\s*(?P<version>[^\s,|<>=~^]+)")
 _HYPHEN = re.compile(r"(\S+)\s+-\s+(\S+)")
 
-Key = tuple[tuple[int, int, int], tuple[tuple[int, int, str], ...]]
+Key = tuple[tuple[int, ...], tuple[tuple[int, int, str], ...]]
 _RELEASE: tuple[tuple[int, int, str], ...] = ((2, 0, ""),)
 
 
@@ -49,15 +48,13 @@ class _Part:
     @property
     def low(self) -> Key:
         """The least version that begins like this."""
-        major, minor, patch = (*self.numbers, 0, 0, 0)[:3]
-        return (major, minor, patch), self.pre
+        return (*self.numbers, 0, 0, 0)[:3], self.pre
 
     def above(self, place: int) -> Key:
         """The least version with the number at a place raised, before its pre-releases."""
         numbers = [*self.numbers, 0, 0, 0][:3]
         numbers[place] += 1
-        major, minor, patch = (*numbers[: place + 1], 0, 0)[:3]
-        return (major, minor, patch), ()
+        return (*numbers[: place + 1], 0, 0)[:3], ()
 
 
 def satisfies(version: str, wanted: str, *, bare: str = "=") -> bool | None:
