@@ -142,12 +142,12 @@ class CommandResult:
     Attributes:
         exit_code: its exit code; None where a signal ended it.
         signal: the signal that ended it, or None.
-        stdout: what it printed; both streams, as they came, where they were merged.
+        stdout: what it printed; both streams, as they came, where they were merged. What was too long
+            has a line in its middle that says so.
         stderr: what it printed as errors.
         timed_out: its time was up; it may have ended with any code then.
         cancelled: loki ended it.
         duration: seconds from start to end.
-        truncated: output was too long; its middle is replaced by a line that says so.
         refused: what its box kept it from, and how to allow it; "" where it tells of nothing.
     """
 
@@ -158,7 +158,6 @@ class CommandResult:
     timed_out: bool = False
     cancelled: bool = False
     duration: float = 0.0
-    truncated: bool = False
     refused: str = ""
 
     @property
@@ -288,7 +287,7 @@ class _Job:
     def _spawn(self, theirs: dict[str, int], environment: dict[str, str]) -> None:
         handles = [theirs["control"], theirs["status"], theirs["stdin"], theirs["stdout"],
                    theirs.get("stderr", theirs["stdout"])]  # fmt: skip
-        box = tuple(theirs[name] for name in ("box",) if name in theirs)
+        box = (theirs["box"],) if "box" in theirs else ()
         held = tuple(_held)
         self.started = time.monotonic()
         try:
@@ -437,16 +436,15 @@ class _Job:
         number = self.number
         if self.exit_code is None and number is None:
             number = int(signal.SIGKILL)
-        kept = [self.kept.get(name) for name in ("stdout", "stderr")]
+        kept = {name: buffer.content() for name, buffer in self.kept.items()}
         return CommandResult(
             exit_code=self.exit_code,
             signal=number,
-            stdout=kept[0].content() if kept[0] else b"",
-            stderr=kept[1].content() if kept[1] else b"",
+            stdout=kept.get("stdout", b""),
+            stderr=kept.get("stderr", b""),
             timed_out=self.reason == "timeout",
             cancelled=self.reason == "cancelled",
             duration=(self.ended or time.monotonic()) - self.started,
-            truncated=any(part.left_out for part in kept if part),
         )
 
     def _failure(self) -> UsageError:
