@@ -382,15 +382,7 @@ def catches(validation: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(found)) or [str(g) for g in _list(validation, "gates")[-1:]]
 
 
-_NEEDED = frozenset(
-    (
-        *("attempt", "timestamp", "action", "result", "error", "pattern_matched", "strategy_used"),
-        *("duration_ms", "files_modified", "execution", "phase", "infrastructure", "failure"),
-        *("fingerprint", "recognizer_version", "decision", "checks", "validation", "regression"),
-        *("signature", "confidence", "agent", "model", "tokens", "cost", "delay_ms"),
-        *("branch", "commit", "amends"),
-    )
-)
+_NOT_NEEDED = frozenset({"commands", "findings", "progress", "agent_confidence"})
 _BULKY = frozenset({"excerpt", "matches"})
 """Of a failure: what two of them are not compared by, but for the best match."""
 
@@ -410,7 +402,7 @@ def _light(
             if isinstance(record["ends"], int):
                 ends[record["ends"]] = record
             continue
-        slim = {name: value for name, value in record.items() if name in _NEEDED}
+        slim = {name: value for name, value in record.items() if name not in _NOT_NEEDED}
         failure, checks = record.get("failure"), record.get("checks")
         if isinstance(failure, dict):
             slim["failure"] = {k: v for k, v in failure.items() if k not in _BULKY}

@@ -80,8 +80,7 @@ def add_pattern(
 def _decoded(content: bytes, name: str) -> tuple[bytes, str, str]:
     """Byte order mark, encoding and text."""
     mark, encoding = next((m for m in _MARKS if content.startswith(m[0])), (b"", "utf-8"))
-    Source(content, name)  # refuses what is no text
-    return mark, encoding, content[len(mark) :].decode(encoding)
+    return mark, encoding, Source(content, name).text
 
 
 def _check(new: str, old: Mapping[str, Any], entry: Mapping[str, Any], name: str) -> None:
