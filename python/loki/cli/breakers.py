@@ -132,12 +132,10 @@ def watch(
 
     def tell(change: Transition) -> None:
         if json:
-            data = {**dataclasses.asdict(change), "at": isoformat(change.at)}
-            typer.echo(jsonlib.dumps(data))
+            typer.echo(jsonlib.dumps({**dataclasses.asdict(change), "at": isoformat(change.at)}))
             return
-        found = breakers[change.name].snapshot()
-        error = line(found.last_error) if change.after == "OPEN" else ""
-        why = f": {error}" if error else ""
+        error = line(breakers[change.name].snapshot().last_error)
+        why = f": {error}" if error and change.after == "OPEN" else ""
         after = typer.style(change.after, fg=_COLORS[change.after])
         typer.echo(f"{isoformat(change.at)} {line(change.name)} {change.before} -> {after}{why}")
 
@@ -171,9 +169,8 @@ def _find(breakers: Breakers, name: str, new: bool | None = None) -> SharedBreak
         raise UsageError(
             f"no breaker {name!r}; did you mean {' or '.join(map(line, near))}?{advice}"
         )
-    there = "none has had anything to tell yet"
-    if known:
-        there = f"there are: {', '.join(map(line, known))}"
+    names = f"there are: {', '.join(map(line, known))}"
+    there = names if known else "none has had anything to tell yet"
     raise UsageError(f"no breaker {name!r}; {there}{advice}")
 
 
@@ -204,18 +201,18 @@ def _show(one: BreakerSnapshot, json: bool) -> None:
         show_json(_as_data(one))
         return
     typer.echo(typer.style(line(one.name), bold=True))
-    lines = {
+    facts = {
         "state": typer.style(one.state, fg=_COLORS[one.state]),
         "cooldown": _wait(one),
         "failures": f"{one.failure_count} that count",
         "successes": f"{one.success_count} in a row" if one.state == "HALF_OPEN" else "",
         "probe": "in flight" if one.is_probing else "",
         "tripped": f"{one.trips} in a row" if one.trips > 1 else "",
-        "changed": _moment(one.last_state_change),
-        "failed": _moment(one.last_failure_time),
+        "changed": isoformat(one.last_state_change) if one.last_state_change else "",
+        "failed": isoformat(one.last_failure_time) if one.last_failure_time else "",
         "error": line(one.last_error),
     }
-    for label, value in lines.items():
+    for label, value in facts.items():
         if value and value != "-":
             typer.echo(f"  {label:<10}{value}")
 
@@ -227,10 +224,6 @@ def _wait(one: BreakerSnapshot) -> str:
     if one.retry_after is None:
         return "until closed by hand"
     return f"{one.retry_after:.0f} s left" if one.retry_after else "over: the next call is a probe"
-
-
-def _moment(moment: datetime | None) -> str:
-    return "" if moment is None else isoformat(moment)
 
 
 def _as_data(one: BreakerSnapshot) -> dict[str, Any]:

@@ -6,11 +6,13 @@ import json
 import logging
 import re
 import shlex
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -74,6 +76,11 @@ def fail(message: str, code: int) -> NoReturn:
 def show_json(data: Any, *, error: bool = False) -> None:
     """JSON for programs, on stdout; on stderr where stdout is a command's own."""
     typer.echo(json.dumps(data, indent=2, ensure_ascii=True), err=error)
+
+
+def picked(thing: object, *names: str) -> dict[str, Any]:
+    """Some of what a thing has, by its names."""
+    return {name: getattr(thing, name) for name in names}
 
 
 class _Console(logging.Handler):
@@ -191,6 +198,16 @@ def since_moment(option: str, text: str, now: datetime) -> datetime:
         return now - timedelta(seconds=seconds(text))
     except ValueError as error:
         raise UsageError(f"{option}: {error}; a date like 2026-04-01 can be said, too") from error
+
+
+def take_signals() -> None:
+    """Let Ctrl-C and SIGTERM interrupt, also where a shell in the background had SIGINT ignored."""
+    signal.signal(signal.SIGINT, _interrupt)
+    signal.signal(signal.SIGTERM, _interrupt)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 # --- The task that somebody means ---------------------------------------------------------------------

@@ -23,6 +23,7 @@ from loki.cli.common import (
     find,
     is_passed_on,
     open_project,
+    picked,
     show_json,
 )
 from loki.jobs.dead_letters.dead_letter_review import Answers, Scope
@@ -33,10 +34,12 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 
-# --- How dead letters are told of on the command line, for people and for programs --------------------
+# --- How dead letters are told of, for people and for programs ----------------------------------------
 
 WIDTH = 100
 """Characters of what others said in one line; chosen to fit a screen."""
+
+NONE = "No dead letters: no task was given up."
 
 _ACTIONS = {
     "retry": ("green", "can be queued again", "queued again", "next    loki work"),
@@ -140,9 +143,7 @@ def as_data(one: Reviewed, *, whole: bool = False) -> dict[str, Any]:
     letter, decision = one.letter, one.decision
     data: dict[str, Any] = {
         "task_id": one.task_id,
-        "title": letter.title,
-        "failure_count": letter.failure_count,
-        "total_attempts": letter.total_attempts,
+        **picked(letter, "title", "failure_count", "total_attempts"),
         "last_failure": letter.last_failure or None,
         "error_summary": letter.error_summary,
         "recovery_strategy": letter.recovery_strategy or None,
@@ -162,9 +163,7 @@ def as_data(one: Reviewed, *, whole: bool = False) -> dict[str, Any]:
     return data
 
 
-# ------------------------------------------------------------------------------------------------------
-# A person goes through the dead letters on a terminal: each is shown with its evidence, then
-# asked about.
+# --- A person goes through the dead letters on a terminal ---------------------------------------------
 
 _CHOICES = (
     "[enter] as loki says, [n]ew approach, [s]impler scope, [f]ixed by a commit, [a]bandon, "
@@ -182,7 +181,7 @@ def go_through(letters: DeadLetters, tasks: Sequence[str] | None) -> None:
     letters.complete()
     found = letters.review(tasks, dry_run=True)
     if not found:
-        typer.echo("No dead letters: no task was given up.")
+        typer.echo(NONE)
     for number, one in enumerate(found, 1):
         typer.echo(f"\n{number} of {len(found)}  {in_short(one)}")
         if not _ask(letters, one):
@@ -242,7 +241,7 @@ _ANSWERS: dict[str, Callable[[], Answers]] = {
 }
 
 
-# --- the tasks that were given up, and what becomes of them -------------------------------------------
+# --- The commands -------------------------------------------------------------------------------------
 
 app = typer.Typer(
     invoke_without_command=True,
@@ -260,8 +259,6 @@ app = typer.Typer(
         '`loki dead-letters abandon fix-login --reason "the login page is gone"`'
     ),
 )
-
-NONE = "No dead letters: no task was given up."
 
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="Of the tasks, or how they begin.")]
 SomeIds = Annotated[
@@ -406,10 +403,10 @@ def review(
     nothing = NONE
     if if_due and not letters.is_due():
         nothing = "The last review is not 24 hours ago: nothing to do."
-    elif not is_scripted and sys.stdin.isatty() and sys.stdout.isatty():
-        return go_through(letters, _found(letters, tasks or ()) or None)
     else:
         ids = _found(letters, tasks or ()) or None
+        if not is_scripted and sys.stdin.isatty() and sys.stdout.isatty():
+            return go_through(letters, ids)
         found = letters.review(ids, {"": given}, dry_run=dry_run)
     if not (found or json):
         typer.echo(nothing)
@@ -471,10 +468,8 @@ def _show(
     found: Sequence[Reviewed], letters: DeadLetters, json: bool, *, dry_run: bool = False
 ) -> None:
     if json:
-        known = letters.queue.dead_letter_metadata()
-        show_json(
-            {"reviewed": [as_data(one) for one in found], "metadata": known, "dry_run": dry_run}
-        )
+        known, data = letters.queue.dead_letter_metadata(), [as_data(one) for one in found]
+        show_json({"reviewed": data, "metadata": known, "dry_run": dry_run})
     for one in () if json else found:
         typer.echo(in_short(one, decided=not dry_run))
 

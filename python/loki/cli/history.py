@@ -16,7 +16,7 @@ import typer
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
 from loki.base.time import moment
-from loki.cli.common import OnlyTask, Project, find, load_project, since_moment
+from loki.cli.common import OnlyTask, Project, find, load_project, picked, since_moment
 
 if TYPE_CHECKING:
     from loki.memory.attempt import Attempt
@@ -152,8 +152,8 @@ class Tally:
         counted = ", ".join(f"{self.results[n]:,} {n}" for n in RESULTS if self.results[n])
         hidden = f" (the newest {shown:,} are shown)" if shown < self.attempts else ""
         made = amount(self.attempts, "attempt")
-        parts = [f"{made} in {amount(len(self.tasks), 'task')}{hidden}: {counted}"]
-        parts.append(span(self.duration_ms))
+        tasks = amount(len(self.tasks), "task")
+        parts = [f"{made} in {tasks}{hidden}: {counted}", span(self.duration_ms)]
         parts += [f"{self.tokens:,} tokens"] if self.tokens else []
         parts += [f"cost {self.cost:,.2f}"] if self.cost else []
         return "; ".join(parts)
@@ -181,31 +181,18 @@ def row(task: str, attempt: Attempt) -> dict[str, Any]:
 
     return {
         "task": task,
-        "attempt": attempt.attempt,
-        "execution": attempt.execution,
-        "timestamp": attempt.timestamp,
+        **picked(attempt, "attempt", "execution", "timestamp"),
         "result": shown_result(attempt),
         "success": attempt.result == "success",
         "counts": counts(attempt),
         "duration_ms": int(attempt.duration_ms),
         "delay_ms": int(attempt.delay_ms),
-        "action": attempt.action,
-        "error": attempt.error,
-        "phase": attempt.phase,
-        "pattern_matched": attempt.pattern_matched,
-        "confidence": attempt.confidence,
-        "strategy_used": attempt.strategy_used,
-        "signature": attempt.signature,
-        "fingerprint": attempt.fingerprint,
+        **picked(attempt, "action", "error", "phase", "pattern_matched", "confidence"),
+        **picked(attempt, "strategy_used", "signature", "fingerprint"),
         "files_modified": list(attempt.files_modified),
         "checks": {check.name: check.passed for check in attempt.checks},
         **validation_figures(attempt),
-        "agent": attempt.agent,
-        "model": attempt.model,
-        "tokens": attempt.tokens,
-        "cost": attempt.cost,
-        "branch": attempt.branch,
-        "commit": attempt.commit,
+        **picked(attempt, "agent", "model", "tokens", "cost", "branch", "commit"),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -67,7 +67,10 @@ def install(
     from loki.adapters.hooks.hook_installation import to_install
 
     chosen = _agent(agent)
-    scope = _scope(chosen, user=user, project=project, local=local)
+    named = _named(user=user, project=project, local=local)
+    if len(named) > 1:
+        fail(f"found {' and '.join(f'--{one}' for one in named)}, expected one of them", 2)
+    scope = named[0] if named else chosen.default
     plan = to_install(chosen, scope, path.resolve(), os.environ)
     if dry_run:
         _show(plan)
@@ -136,7 +139,7 @@ def status(path: Where = Path(), json: Json = False) -> None:
 
 
 def _listen(name: str, title: str) -> None:
-    """A command for each agent: for the help, and for who calls it with options."""
+    """Add an agent's command: for the help, and for who calls it with options."""
 
     def command() -> None:
         from loki.cli import hook_call
@@ -186,8 +189,7 @@ def _as_dict(one: HookStatus) -> dict[str, object]:
 
 
 def _show(plan: Plan) -> None:
-    said = plan.diff()
-    typer.echo(said, nl=False) if said else typer.echo(f"nothing would change in {plan.path}")
+    typer.echo(plan.diff() or f"nothing would change in {plan.path}\n", nl=False)
 
 
 def _agent(name: str) -> HookedAgent:
@@ -201,16 +203,5 @@ def _agent(name: str) -> HookedAgent:
 
 
 def _named(*, user: bool, project: bool, local: bool) -> list[str]:
-    said = {"user": user, "project": project, "local": local}
-    return [name for name, wanted in said.items() if wanted]
-
-
-def _scope(agent: HookedAgent, *, user: bool, project: bool, local: bool) -> str:
-    named = _named(user=user, project=project, local=local)
-    if len(named) > 1:
-        _refuse(named)
-    return named[0] if named else agent.default
-
-
-def _refuse(named: list[str]) -> NoReturn:
-    fail(f"found {' and '.join(f'--{one}' for one in named)}, expected one of them", 2)
+    scopes = {"user": user, "project": project, "local": local}
+    return [name for name, is_named in scopes.items() if is_named]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from loki.base.error import UsageError
-from loki.base.text_format import amount, escape_control_characters, line, span
+from loki.base.text_format import amount, escape_control_characters, line
 from loki.base.time import moment
 from loki.cli.app import changes_nothing
 from loki.cli.common import (
@@ -24,6 +24,7 @@ from loki.cli.common import (
     project_option,
     show_json,
     shown_path,
+    time_between,
 )
 
 if TYPE_CHECKING:
@@ -92,11 +93,10 @@ def command(
     found = numbers.numbered(workspace, inbox.requests(workspace), gives=tidies)
     if which is not None:
         found = [inbox.find_shown(workspace, found, which)]
+    now, where = workspace.clock.now(), project_option(project)
     if json:
         show_json([one.to_dict() for one in found])
-        return
-    now, where = workspace.clock.now(), project_option(project)
-    if which is not None:
+    elif which is not None:
         typer.echo("\n".join(_whole(found[0], workspace, now, where)))
     else:
         typer.echo("\n".join(listed(found, workspace.root, now, where)))
@@ -167,14 +167,12 @@ def _typed(option: Option, one: Request, root: Path, where: str) -> str:
 def ago(text: str, now: datetime) -> str:
     """How long ago a moment was; "" where nobody knows."""
     at = moment(text)
-    return "" if at is None else f"{span(max(0.0, (now - at).total_seconds()) * 1000)} ago"
+    return "" if at is None else f"{time_between(at, now)} ago"
 
 
 def _left(text: str, now: datetime) -> str:
     at = moment(text)
-    if at is None:
-        return ""
-    return f"given up in {span(max(0.0, (at - now).total_seconds()) * 1000)} if nobody answers"
+    return "" if at is None else f"given up in {time_between(now, at)} if nobody answers"
 
 
 # --- answers ------------------------------------------------------------------------------------------
@@ -277,12 +275,12 @@ def answer(
     way = _Way(project, by, resume, json, agent, agent_command)
     workspace, one = _begin(id_, way)
     option = _option(one, said)
-    if option is None and not one.takes_words:
-        there = ", ".join(f"{n} ({o.name})" for n, o in enumerate(one.options, 1))
-        raise UsageError(
-            f"{one.id} takes no words of your own: expected one of its options, {there}"
-        )
     if option is None:
+        if not one.takes_words:
+            there = ", ".join(f"{n} ({o.name})" for n, o in enumerate(one.options, 1))
+            raise UsageError(
+                f"{one.id} takes no words of your own: expected one of its options, {there}"
+            )
         _answer(workspace, one, "approve", "", said, way)
         return
     if not option.verb:
@@ -296,10 +294,8 @@ def answer(
 def _option(one: Request, said: str) -> Option | None:
     """The option of a number or a name; None where it is neither."""
     name = said.strip().casefold()
-    for number, option in enumerate(one.options, 1):
-        if name in {str(number), option.name.casefold()}:
-            return option
-    return None
+    numbered = enumerate(one.options, 1)
+    return next((o for n, o in numbered if name in {str(n), o.name.casefold()}), None)
 
 
 def ask(workspace: Workspace, task: str) -> tuple[Said, Result] | None:
@@ -320,21 +316,19 @@ def ask(workspace: Workspace, task: str) -> tuple[Said, Result] | None:
     asked = next((one for one in there if inbox.KINDS[one.kind].asks), None)
     if asked is None:
         return None
-    options = [one for one in asked.options if one.verb]
+    options = {str(n): o for n, o in enumerate((o for o in asked.options if o.verb), 1)}
     typer.echo(f"{line(asked.title)}\n{line(asked.question)}", err=True)
-    for number, option in enumerate(options, 1):
+    for number, option in options.items():
         typer.echo(f"  {number}. {option.name}", err=True)
-    numbers = [str(number) for number in range(1, len(options) + 1)]
-    chosen = _prompt(f"Which? [{', '.join(numbers)}; Enter leaves it open]")
-    if chosen not in numbers:
+    chosen = _prompt(f"Which? [{', '.join(options)}; Enter leaves it open]")
+    if chosen not in options:
         return None
-    option = options[int(chosen) - 1]
+    option = options[chosen]
     context = _prompt("What should the agent know?") if option.takes == "context" else ""
     note = _prompt("Why?") if option.takes == "note" else ""
     said = Said(user(), note, context, option.aborts)
-    return said, (inbox.approve if option.verb == "approve" else inbox.reject)(
-        workspace, asked, said
-    )
+    decide = inbox.approve if option.verb == "approve" else inbox.reject
+    return said, decide(workspace, asked, said)
 
 
 def _prompt(text: str) -> str:
@@ -407,7 +401,8 @@ def _answer(
     said = Said(way.by.strip() or user(), note, context, abort)
     if verb == "reject" and not note.strip() and not abort and inbox.wants_why(one):
         raise UsageError(f'say why: loki reject {shlex.quote(one.id)} "…"; it is kept with your no')
-    result = (inbox.approve if verb == "approve" else inbox.reject)(workspace, one, said)
+    decide = inbox.approve if verb == "approve" else inbox.reject
+    result = decide(workspace, one, said)
     if result.done and not (way.json and way.resume):
         if way.json:
             show_json({"id": one.id, "done": result.done, "next": result.next or None})

@@ -15,7 +15,7 @@ import typer
 from loki.base import path_containment
 from loki.base.error import ConfigError, UsageError
 from loki.base.secret import mask_secrets, masked
-from loki.cli.common import CommandRun, Json, Project, show_json
+from loki.cli.common import CommandRun, Json, Project, picked, show_json
 from loki.recognition.pattern import DEFAULT_STRATEGY, LEAST, PatternSet, band
 from loki.recognition.text import clean
 
@@ -248,15 +248,13 @@ def _advice(trial: MatchExplanation) -> list[str]:
 
 
 def _explanation_as_data(trial: MatchExplanation, text: str) -> dict[str, Any]:
-    failure = trial.failure
     return {
         "matches": [_pattern_data(one, text) for one in trial.matches],
         "close": [_pattern_data(one, text) for one in trial.close],
         "looked_at": {"excerpt": trial.is_excerpt, "lines": list(trial.lines)},
-        "failure": {
-            name: getattr(failure, name)
-            for name in ("tool", "language", "error_type", "error_code", "message", "output_line")
-        },
+        "failure": picked(
+            trial.failure, "tool", "language", "error_type", "error_code", "message", "output_line"
+        ),
     }
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from loki.base.error import UsageError
+from loki.base.text_format import amount
 from loki.base.time import isoformat
 from loki.cli.common import (
     Note,
@@ -21,6 +22,7 @@ from loki.cli.common import (
     name_and_value,
     project_option,
     show_json,
+    take_signals,
 )
 from loki.cli.review import reminder
 
@@ -30,15 +32,15 @@ if TYPE_CHECKING:
     from loki.execution.pipeline import Pipeline
     from loki.runtime import Runtime
 
-# --- What ``loki pipeline`` says: how a run ended and what to do next, how its stages stand -----------
+# --- What is said of a run ----------------------------------------------------------------------------
 
 _COLORS = {"success": "green", "failed": "red", "escalated": "yellow", "running": "cyan"}
 
 
 def summary(outcome: PipelineOutcome, project: Path, agents: str) -> str:
     """What happened, and what to do next."""
-    count = f"{outcome.attempts} attempt{'' if outcome.attempts == 1 else 's'}"
     lines = [*map(_stage_line, outcome.stages), ""]
+    count = amount(outcome.attempts, "attempt")
     lines.append(f"{styled(outcome.status)} after {count}: {outcome.reason}.")
     if outcome.files:
         lines.append(f"changed: {', '.join(outcome.files)}")
@@ -93,7 +95,8 @@ def table(data: Mapping[str, Any], project: Path) -> str:
     console = Console(width=None)
     with console.capture() as captured:
         console.print(rows)
-    lines = [f"{data['run']}: {styled(str(data['status']))}" + _because(data)]
+    reason = f": {data['reason']}" if data["reason"] else ""
+    lines = [f"{data['run']}: {styled(str(data['status']))}{reason}"]
     lines.append(f"  file        {data['file'] or '(none)'}")
     lines += [f"  {name:<11} {_short(value)}" for name, value in data["parameters"].items()]
     lines += ["", captured.get().rstrip()]
@@ -109,10 +112,6 @@ def table(data: Mapping[str, Any], project: Path) -> str:
     return "\n".join(lines).rstrip()
 
 
-def _because(data: Mapping[str, Any]) -> str:
-    return f": {data['reason']}" if data["reason"] else ""
-
-
 def _short(value: str) -> str:
     shown = jsonlib.dumps(value, ensure_ascii=False)
     return shown if len(shown) <= 60 else shown[:60] + "…"  # noqa: PLR2004
@@ -126,7 +125,7 @@ def _why(stage: Mapping[str, Any]) -> str:
     return "; ".join(part for part in (leave, str(stage["reason"])) if part)
 
 
-# --- stages round the closed loop; run, checked, shown, and answered by a person ----------------------
+# --- The commands -------------------------------------------------------------------------------------
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -295,10 +294,8 @@ def check(file: File, project: Project = Path(), json: OnStdout = False) -> None
     if json:
         show_json({"file": str(file), "problems": found})
     elif spec is None or found:
-        for sentence in found:
+        for sentence in (*found, f"{file}: cannot be used: {amount(len(found), 'problem')}"):
             typer.echo(sentence)
-        count = "1 problem" if len(found) == 1 else f"{len(found)} problems"
-        typer.echo(f"{file}: cannot be used: {count}")
     else:
         agents = ", ".join(dict.fromkeys(stage.agent for stage in spec.stages))
         stages = " → ".join(stage.id for stage in spec.stages)
@@ -326,25 +323,24 @@ def show(
         found = pipeline_record.runs(workspace.store)
         if json:
             show_json(found)
-        elif not found:
+            return
+        for data in found:
+            reason = f": {data['reason']}" if data.get("reason") else ""
+            typer.echo(f"{data['run']}  {styled(str(data['status']))}{reason}")
+        if not found:
             typer.echo("No pipeline has run here yet: see `loki pipeline run --help`.")
-        else:
-            for data in found:
-                reason = f": {data['reason']}" if data.get("reason") else ""
-                typer.echo(f"{data['run']}  {styled(str(data['status']))}{reason}")
         return
     data = _find(workspace, run)
     if json:
         show_json(data)
-        return
-    typer.echo(table(data, project))
+    else:
+        typer.echo(table(data, project))
 
 
-# --- arguments ------------------------------------------------------------------------------------
+# --- What their arguments say -------------------------------------------------------------------------
 
 
 def _ready(file: Path, project: Path) -> tuple[Pipeline, Runtime]:
-    from loki.cli.run import take_signals
     from loki.execution.pipeline import Pipeline
 
     log_to_console()

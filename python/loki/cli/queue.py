@@ -10,20 +10,30 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from loki.base.error import UsageError
-from loki.base.text_format import amount, line, span
+from loki.base.text_format import amount, line
 from loki.base.time import moment
-from loki.cli.common import Json, Project, TaskId, find, is_passed_on, open_project, show_json
+from loki.cli.common import (
+    Json,
+    Project,
+    TaskId,
+    find,
+    is_passed_on,
+    open_project,
+    show_json,
+    time_between,
+)
+from loki.jobs.queue.queue import Queue, queue_of
+from loki.jobs.queue.queue import edit as edit_task
+from loki.jobs.queue.queued_task import LISTS, ListName, QueuedTask, waits_for, write_entry
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from loki.jobs.queue.queue import Queue
     from loki.jobs.queue.queue_index import Lists
-    from loki.jobs.queue.queued_task import ListName, QueuedTask
     from loki.workspace import Workspace
 
 
-# --- What ``loki edit`` changes of a task of the queue ------------------------------------------------
+# --- What `loki edit` changes of a task of the queue --------------------------------------------------
 
 FIELDS = frozenset(
     {
@@ -44,8 +54,6 @@ def queued_id(workspace: Workspace, wanted: str, recurring: list[str]) -> str | 
     Raises:
         UsageError: they mean none of either, or several.
     """
-    from loki.jobs.queue.queue import queue_of
-
     if any(id_.startswith(wanted) for id_ in recurring):
         return None
     ids = queue_of(workspace).lists().ids()
@@ -62,19 +70,15 @@ def edit(workspace: Workspace, id_: str, said: dict[str, Any], *, json: bool) ->
         json: tell it as JSON.
 
     Raises:
-        UsageError: nothing is to change, or something that such a task does not have.
+        UsageError: something is to change that such a task does not have.
     """
-    from loki.jobs.queue import queue
-
     changes = {"title": said.pop("task"), **said} if "task" in said else dict(said)
     if wrong := sorted(set(changes) - FIELDS):
         named = ", ".join(f"--{name.replace('_', '-')}" for name in wrong)
         raise UsageError(f"{id_} is a task of the queue, and has no {named}")
-    if not changes:
-        raise UsageError("what is to change? `loki edit --help` says what can")
     texts = {name for name in FIELDS if name.endswith("command") or name == "agent"}
     plain = {n: "" if v is None and n in texts else v for n, v in changes.items()}
-    task, is_free = queue.edit(workspace, id_, plain)
+    task, is_free = edit_task(workspace, id_, plain)
     if json:
         show_json(dict(task.raw))
         return
@@ -87,7 +91,7 @@ def edit(workspace: Workspace, id_: str, said: dict[str, Any], *, json: bool) ->
         )
 
 
-# --- what stands in the queue, who works on it, what it waits for; and a hand in it -------------------
+# --- The commands -------------------------------------------------------------------------------------
 
 app = typer.Typer(
     invoke_without_command=True,
@@ -149,8 +153,6 @@ def list_(
 
     Example: `loki queue list --list failed --json`
     """
-    from loki.jobs.queue.queued_task import LISTS
-
     names = [name for name in LISTS if list_name in {None, name}]
     if not names:
         raise UsageError(f"--list is {list_name!r}: expected one of {', '.join(LISTS)}")
@@ -253,13 +255,11 @@ def release(id_: TaskId, project: Project = Path(), json: Json = False) -> None:
     _act(project, id_, json, lambda queue, task: queue.take_back(task))
 
 
-# --- showing ------------------------------------------------------------------------------------------
+# --- How the queue and its tasks are shown ------------------------------------------------------------
 
 
 def _open(project: Path) -> Queue:
-    from loki.jobs.queue import queue as project_queue
-
-    return project_queue.queue_of(open_project(project))
+    return queue_of(open_project(project))
 
 
 def _act(project: Path, id_: str, json: bool, action: Callable[[Queue, str], QueuedTask]) -> None:
@@ -269,8 +269,6 @@ def _act(project: Path, id_: str, json: bool, action: Callable[[Queue, str], Que
 
 def _data(queue: Queue, lists: Lists, task: QueuedTask) -> dict[str, Any]:
     """A task as it stands in its file, with what follows from the others."""
-    from loki.jobs.queue.queued_task import waits_for, write_entry
-
     waiting = waits_for(task, lists.where) if lists.where(task.id) == "pending" else ()
     return {
         **write_entry(task),
@@ -301,12 +299,9 @@ def _tell_list(
 
 def _notes(queue: Queue, lists: Lists, task: QueuedTask, now: datetime) -> Iterator[str]:
     """What a person wants to know of a task besides its title."""
-    from loki.jobs.queue.queued_task import waits_for
-
     where = lists.where(task.id)
     if task.blocked is not None and where in {"pending", "in-progress"}:
-        since = moment(task.blocked.since)
-        yield f"blocked{_ago(since, now)}: {line(task.blocked.reason)}"
+        yield f"blocked{_ago(task.blocked.since, now)}: {line(task.blocked.reason)}"
     if where == "pending":
         for one in waits_for(task, lists.where):
             hint = ", which does not end by itself" if one.is_stuck else ""
@@ -316,8 +311,8 @@ def _notes(queue: Queue, lists: Lists, task: QueuedTask, now: datetime) -> Itera
             yield "urgent" if task.urgent else "background"
     elif where == "in-progress":
         yield _holder(queue, task, now)
-    elif task.raw.get("reason") or task.raw.get("error_summary"):
-        yield line(str(task.raw.get("reason") or task.raw.get("error_summary")), 80)
+    elif why := task.raw.get("reason") or task.raw.get("error_summary"):
+        yield line(str(why), 80)
 
 
 def _holder(queue: Queue, task: QueuedTask, now: datetime) -> str:
@@ -327,18 +322,13 @@ def _holder(queue: Queue, task: QueuedTask, now: datetime) -> str:
     if queue.is_lost(task):
         return f"{line(lease.worker)} is gone: the next worker takes it"
     end = moment(lease.until)
-    left = (
-        ""
-        if end is None
-        else f", its lease is good for another {span(max(0.0, (end - now).total_seconds()) * 1000)}"
-    )
-    return f"{line(lease.worker)} has had it{_ago(moment(lease.since), now)}{left}"
+    left = "" if end is None else f", its lease is good for another {time_between(now, end)}"
+    return f"{line(lease.worker)} has had it{_ago(lease.since, now)}{left}"
 
 
-def _ago(since: datetime | None, now: datetime) -> str:
-    if since is None:
-        return ""
-    return f" for {span(max(0.0, (now - since).total_seconds()) * 1000)}"
+def _ago(text: str, now: datetime) -> str:
+    since = moment(text)
+    return "" if since is None else f" for {time_between(since, now)}"
 
 
 def show_unbegun(workspace: Workspace, wanted: str, *, json: bool) -> bool:
@@ -352,9 +342,7 @@ def show_unbegun(workspace: Workspace, wanted: str, *, json: bool) -> bool:
     Returns:
         Whether the queue has it.
     """
-    from loki.jobs.queue import queue as project_queue
-
-    queue = project_queue.queue_of(workspace)
+    queue = queue_of(workspace)
     ids = queue.lists().ids()
     if not any(id_.startswith(wanted) for id_ in ids):
         return False
@@ -364,9 +352,7 @@ def show_unbegun(workspace: Workspace, wanted: str, *, json: bool) -> bool:
 
 def holder(workspace: Workspace, id_: str) -> str:
     """Who works on a task of the queue, for how long; "": nobody."""
-    from loki.jobs.queue import queue as project_queue
-
-    queue = project_queue.queue_of(workspace)
+    queue = queue_of(workspace)
     lists = queue.lists()
     task = lists.find(id_)
     if task is None or lists.where(id_) != "in-progress":

@@ -10,7 +10,7 @@ import typer
 from loki.base import path_containment
 from loki.base.error import UsageError
 from loki.cli import recur_add, recur_change, recur_show
-from loki.cli.common import Json, Project, TaskId, open_project, show_json
+from loki.cli.common import Json, Project, TaskId, open_project, show_json, take_signals
 from loki.cli.recur_show import found
 from loki.jobs.recurring.recurring_tasks import FOLDER, hold_task
 from loki.jobs.recurring.scheduling import dispatcher, recurring_tasks
@@ -65,7 +65,6 @@ def run(task: TaskId, project: Project = Path(), json: Json = False) -> None:
 
     Example: `loki recur run backup`
     """
-    from loki.cli.run import take_signals
     from loki.cli.tick import tell
 
     workspace = open_project(project)

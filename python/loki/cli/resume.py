@@ -17,6 +17,7 @@ from loki.cli.common import (
     find,
     load_project,
     log_to_console,
+    take_signals,
 )
 from loki.cli.inbox import ask as ask_on_terminal
 from loki.cli.recur_change import resume_recurring
@@ -115,7 +116,7 @@ def command(
         cancel(task, force=force, project=project, json=json)
         return
     id_ = find(workspace.tasks(), task)
-    from loki.cli.run import report, take_signals
+    from loki.cli.run import report
     from loki.jobs.work.task_interventions import take_over
 
     log_to_console()

@@ -16,6 +16,7 @@ from loki.cli.common import (
     Json,
     Project,
     load_project,
+    picked,
     project_option,
     show_json,
     shown_path,
@@ -66,15 +67,15 @@ def command(
     person = by.strip() or user()
     if reject and not reason.strip():
         raise UsageError("--reject needs a --reason: it tells the next reader why")
-    decided = [_approved(review, review.approve(id_, person, now)) for id_ in approve or []]
-    decided += [_rejected(review.reject(id_, reason, person, now)) for id_ in reject or []]
-    decided += [_deferred(review.defer(id_, person, now)) for id_ in defer or []]
+    decided = [review.approve(id_, person, now) for id_ in approve or []]
+    decided += [review.reject(id_, reason, person, now) for id_ in reject or []]
+    decided += [review.defer(id_, person, now) for id_ in defer or []]
     agenda = review.agenda(now)
     if json:
-        show_json(_as_data(review, agenda, [candidate for candidate, _ in decided]))
+        show_json(_as_data(review, agenda, decided))
     elif decided:
-        for _, told in decided:
-            typer.echo(told)
+        for candidate in decided:
+            typer.echo(_decision(review, candidate))
         typer.echo(
             f"{agenda.waiting} more to decide." if agenda.waiting else "Nothing more to decide."
         )
@@ -116,10 +117,10 @@ def _go_through(review: Review, agenda: Agenda, person: str, now: datetime) -> N
 
 def _ask(review: Review, candidate: Candidate, person: str, now: datetime) -> bool:
     """Ask about one candidate; False where the person has had enough."""
-    decide: dict[str, Callable[[], tuple[Candidate, str]]] = {
-        "a": lambda: _approved(review, review.approve(candidate.id, person, now)),
-        "r": lambda: _rejected(review.reject(candidate.id, typer.prompt("Why not?"), person, now)),
-        "d": lambda: _deferred(review.defer(candidate.id, person, now)),
+    decide: dict[str, Callable[[], Candidate]] = {
+        "a": lambda: review.approve(candidate.id, person, now),
+        "r": lambda: review.reject(candidate.id, typer.prompt("Why not?"), person, now),
+        "d": lambda: review.defer(candidate.id, person, now),
     }
     while True:
         answer = typer.prompt(f"\n{_CHOICES}", default="s").strip().lower()[:1]
@@ -129,7 +130,7 @@ def _ask(review: Review, candidate: Candidate, person: str, now: datetime) -> bo
             typer.echo("Say a, r, d, s or q.")
             continue
         try:
-            typer.echo(decide[answer]()[1])
+            typer.echo(_decision(review, decide[answer]()))
             return True
         except (UsageError, ConfigError) as error:  # it can still be put off, or skipped
             typer.secho(str(error), fg="red")
@@ -152,7 +153,7 @@ def _tell(review: Review, candidate: Candidate, number: str) -> str:
     what = f"{candidate.kind} {candidate.id}"
     lines = [f"{typer.style(what, bold=True)} ({number}, since {candidate.created_at[:10]})"]
     if candidate.deferrals:
-        times = "once" if candidate.deferrals == 1 else f"{candidate.deferrals} times"
+        times = _times(candidate)
         urge = ": decide it this time" if is_put_off(candidate) else ""
         lines.append(typer.style(f"  put off {times}{urge}", fg="yellow" if urge else None))
     if candidate.kind == "rule":
@@ -172,24 +173,24 @@ def _source(source: Source) -> str:
     return _plain(f"{source.task}: {error}" if error else source.task)
 
 
-def _approved(review: Review, candidate: Candidate) -> tuple[Candidate, str]:
-    if candidate.kind == "pattern":
+def _decision(review: Review, candidate: Candidate) -> str:
+    """What was decided, and what follows."""
+    from loki.memory.learning.learned_rules import is_put_off
+
+    if candidate.status == "rejected":
+        told = _plain(candidate.reason)
+    elif candidate.status == "deferred":
+        urge = ", which is often: decide it next time" if is_put_off(candidate) else ""
+        told = f"put off {_times(candidate)}{urge}"
+    elif candidate.kind == "pattern":
         told = f"added {_plain(candidate.name)} to {shown_path(review.pattern_file)}"
     else:
         told = "the rule joins every later briefing"
-    return candidate, f"approved {candidate.id}: {told}"
+    return f"{candidate.status} {candidate.id}: {told}"
 
 
-def _rejected(candidate: Candidate) -> tuple[Candidate, str]:
-    return candidate, f"rejected {candidate.id}: {_plain(candidate.reason)}"
-
-
-def _deferred(candidate: Candidate) -> tuple[Candidate, str]:
-    from loki.memory.learning.learned_rules import is_put_off
-
-    times = "once" if candidate.deferrals == 1 else f"{candidate.deferrals} times"
-    urge = ", which is often: decide it next time" if is_put_off(candidate) else ""
-    return candidate, f"deferred {candidate.id}: put off {times}{urge}"
+def _times(candidate: Candidate) -> str:
+    return "once" if candidate.deferrals == 1 else f"{candidate.deferrals} times"
 
 
 def _as_data(review: Review, agenda: Agenda, decided: list[Candidate]) -> dict[str, Any]:
@@ -212,11 +213,7 @@ def _candidate(candidate: Candidate) -> dict[str, Any]:
     from loki.memory.learning.learned_rules import is_put_off
 
     return {
-        "id": candidate.id,
-        "kind": candidate.kind,
-        "status": candidate.status,
-        "created_at": candidate.created_at,
-        "deferrals": candidate.deferrals,
+        **picked(candidate, "id", "kind", "status", "created_at", "deferrals"),
         "is_put_off": is_put_off(candidate),
         "reason": candidate.reason or None,
         "decided_at": candidate.decided_at or None,

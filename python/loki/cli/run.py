@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import shlex
-import signal
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
 
 from loki.action.task import COMPLEXITIES, KINDS
-from loki.base.text_format import escape_control_characters, line
+from loki.base.text_format import amount, escape_control_characters, line
 from loki.base.time import argument_seconds, isoformat
 from loki.cli.common import (
     AgentCommand,
@@ -24,6 +22,7 @@ from loki.cli.common import (
     log_to_console,
     project_option,
     show_json,
+    take_signals,
 )
 from loki.cli.resume import ask_person
 from loki.cli.review import reminder
@@ -167,7 +166,7 @@ def command(
     )
     limit = argument_seconds("--agent-timeout", agent_timeout) if agent_timeout else None
     reviewer = resolve.reviewer(workspace, reviewer_command, limit)
-    prepared = workspace.task(
+    with workspace.task(
         task,
         checks=check or workspace.default_checks(kind, complexity, reviewer),
         kind=kind,
@@ -179,8 +178,7 @@ def command(
         wait=wait,
         scope=scope or (),
         reviewer=reviewer,
-    )
-    with prepared as entered:
+    ) as entered:
         outcome = entered.run(worker)
     if ask:
         outcome = ask_person(workspace, outcome, worker)
@@ -204,22 +202,12 @@ def _how_to_approve(project: Path, task_id: str) -> list[str]:
     """A line for each command that waits: what it is, and what to type."""
     from loki.stores import open_store
 
+    undecided = Approvals(open_store(project / ".loki"), task_id).undecided()
     return [
-        f"the agent wants to run {escape_control_characters(name.partition(' ')[2])!r}; to allow exactly "
-        "this: "
-        f"loki resume {task_id} --approve {shlex.quote(escape_control_characters(name))}"
-        for name in Approvals(open_store(project / ".loki"), task_id).undecided()
+        f"the agent wants to run {name.partition(' ')[2]!r}; to allow exactly this: "
+        f"loki resume {task_id} --approve {shlex.quote(name)}"
+        for name in map(escape_control_characters, undecided)
     ]
-
-
-def take_signals() -> None:
-    """Let Ctrl-C and SIGTERM interrupt, also where a shell in the background had SIGINT ignored."""
-    signal.signal(signal.SIGINT, _interrupt)
-    signal.signal(signal.SIGTERM, _interrupt)
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _resume(outcome: Outcome) -> str:
@@ -230,8 +218,8 @@ def _resume(outcome: Outcome) -> str:
 
 def _choices(outcome: Outcome) -> list[str]:
     """What a person can answer, each with its command."""
+    id_ = shlex.quote(outcome.task_id)
     if outcome.trigger == "approval":
-        id_ = shlex.quote(outcome.task_id)
         if len(outcome.awaiting) != 1:
             return ["Approve or reject each of them as this says: loki status"]
         return [
@@ -240,7 +228,6 @@ def _choices(outcome: Outcome) -> list[str]:
             f"Or give it up: loki resume {id_} --abort",
         ]
     if outcome.trigger == DRIFT:
-        id_ = shlex.quote(outcome.task_id)
         return [
             f"Approve, where the task needs it: loki approve {id_} --resume",
             f'Reject: loki reject {id_} --note "why" --resume',
@@ -258,10 +245,9 @@ def _choices(outcome: Outcome) -> list[str]:
 
 def _tell(outcome: Outcome, project: Path) -> str:
     """What happened, and what to do next."""
-    count = f"{outcome.attempts} attempt{'' if outcome.attempts == 1 else 's'}"
     reason = line(outcome.reason)
     end = "" if reason.endswith(("?", ".", "!", "…")) else "."
-    lines = [f"{outcome.status} after {count}: {reason}{end}"]
+    lines = [f"{outcome.status} after {amount(outcome.attempts, 'attempt')}: {reason}{end}"]
     if outcome.files:
         lines.append(f"changed: {line(', '.join(outcome.files))}")
     if outcome.status == "success" and not outcome.attempts and not outcome.files:

@@ -45,17 +45,13 @@ def command(
 
     `loki history` lists the attempts of all tasks, `loki report` says what they amount to.
     """
-    from loki.cli.recur_show import recurring_id  # which finds tasks as this does
+    from loki.cli import queue, recur_show  # which find tasks as this does
 
     workspace = load_project(project)
     if task is not None and task.startswith(".triage-"):
-        from loki.cli.recur_show import show_triage
-
-        show_triage(workspace, task, json=json)
+        recur_show.show_triage(workspace, task, json=json)
         return
-    if task is not None and (recurring := recurring_id(workspace, task)):
-        from loki.cli import recur_show
-
+    if task is not None and (recurring := recur_show.recurring_id(workspace, task)):
         recur_show.show(workspace, recurring, json=json)
         return
     if task is None:
@@ -67,11 +63,9 @@ def command(
             typer.echo(told or "No task here yet: see `loki run --help`.")
         return
     tasks = workspace.tasks()
-    if not any(id_.startswith(task) for id_ in tasks):
-        from loki.cli import queue  # which finds tasks as this does
-
-        if queue.show_unbegun(workspace, task, json=json):
-            return
+    is_begun = any(id_.startswith(task) for id_ in tasks)
+    if not is_begun and queue.show_unbegun(workspace, task, json=json):
+        return
     id_ = find(tasks, task)
     record, attempts = _record(workspace, id_), workspace.history(id_).attempts()
     if attempt is not None:

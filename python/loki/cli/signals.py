@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from loki.base.text_format import amount, line, span
+from loki.base.text_format import amount, line
 from loki.base.time import isoformat
 from loki.cli.common import (
     Json,
@@ -20,7 +20,10 @@ from loki.cli.common import (
     name_and_value,
     open_project,
     show_json,
+    take_signals,
+    time_between,
 )
+from loki.jobs.signals import signals_of
 from loki.people.signal import FOLDER, KINDS, Signal
 
 if TYPE_CHECKING:
@@ -59,27 +62,18 @@ _COLORS = {"pending": "yellow", "unreadable": "red", "stale": "bright_black"}
 
 @app.callback()
 def _default(
-    context: typer.Context,
-    all_: All = False,
-    project: Project = Path(),
-    json: Json = False,
+    context: typer.Context, all_: All = False, project: Project = Path(), json: Json = False
 ) -> None:
     if not is_passed_on(context):
         list_(all_, project, json)
 
 
 @app.command("list")
-def list_(
-    all_: All = False,
-    project: Project = Path(),
-    json: Json = False,
-) -> None:
+def list_(all_: All = False, project: Project = Path(), json: Json = False) -> None:
     """List what waits: from whom, since when, and what happens next. Same as no command.
 
     Example: `loki signals list --all`
     """
-    from loki.jobs.signals import signals_of
-
     workspace = open_project(project)
     signals = signals_of(workspace)
     known = signals.all()
@@ -88,8 +82,7 @@ def list_(
         show_json([one.to_dict() for one in shown])
         return
     for one in shown:
-        for row in _told(one, workspace):
-            typer.echo(row)
+        typer.echo("\n".join(_told(one, workspace)))
     rest = len(known) - len(shown)
     if rest:
         typer.echo(f"{amount(rest, 'signal')} of other runs, or done: loki signals --all")
@@ -110,8 +103,7 @@ def show(id: Id, project: Project = Path(), json: Json = False) -> None:  # noqa
     if json:
         show_json(signal.to_dict())
         return
-    for row in _told(signal, workspace):
-        typer.echo(row)
+    typer.echo("\n".join(_told(signal, workspace)))
     for name, value in signal.data.items():
         shown = value if isinstance(value, str) else jsonlib.dumps(value)
         typer.echo(f"  {line(name)}: {line(shown)}")
@@ -135,8 +127,6 @@ def give(
 
     Example: `loki signals give DOCS_NEEDED --description "The login takes a token now"`
     """
-    from loki.jobs.signals import signals_of
-
     data = dict(name_and_value("--say", one, "what it says") for one in said or ())
     if description:
         data["description"] = description
@@ -153,8 +143,6 @@ def clear(id: Id, project: Project = Path(), json: Json = False) -> None:  # noq
 
     Example: `loki signals clear MERGE_REQUESTED_login`
     """
-    from loki.jobs.signals import signals_of
-
     workspace = open_project(project)
     signal = _find(workspace, id)
     gone = signals_of(workspace).clear(signal)
@@ -172,7 +160,6 @@ def handle(project: Project = Path(), json: Json = False) -> None:
 
     Example: `loki signals handle --json`
     """
-    from loki.cli.run import take_signals
     from loki.jobs.signals.signal_handling import handle as handle_all
 
     take_signals()
@@ -182,7 +169,8 @@ def handle(project: Project = Path(), json: Json = False) -> None:
         show_json([one.to_dict() for one in found])
         return
     _tell(found)
-    others = [one for one in _pending(workspace) if one.id not in {h.signal.id for h in found}]
+    handled = {one.signal.id for one in found}
+    others = [one for one in signals_of(workspace).pending() if one.id not in handled]
     for one in others:
         typer.echo(f"waits: {line(one.label)}: for {one.about.consumer}")
     if not found and not others:
@@ -195,7 +183,6 @@ def watch(project: Project = Path(), json: Json = False) -> None:
 
     Example: `loki signals watch`
     """
-    from loki.cli.run import take_signals
     from loki.execution.stop_request import listening
     from loki.jobs.signals.signal_handling import changes
     from loki.jobs.signals.signal_handling import handle as handle_all
@@ -215,15 +202,7 @@ def watch(project: Project = Path(), json: Json = False) -> None:
                 _tell(new)
 
 
-def _pending(workspace: Workspace) -> list[Signal]:
-    from loki.jobs.signals import signals_of
-
-    return signals_of(workspace).pending()
-
-
 def _find(workspace: Workspace, wanted: str) -> Signal:
-    from loki.jobs.signals import signals_of
-
     known = [one for one in signals_of(workspace).all() if one.standing != "handled"]
     by_file = {one.file.partition("/")[2]: one for one in known}
     by_id = {one.id: one for one in known}
@@ -236,26 +215,19 @@ def _told(signal: Signal, workspace: Workspace) -> Iterable[str]:
     standing = typer.style(signal.standing, fg=_COLORS.get(signal.standing))
     since = ""
     if signal.given_at is not None:
-        ago = (workspace.clock.now() - signal.given_at).total_seconds() * 1000
-        since = f", {span(max(0.0, ago))} ago ({isoformat(signal.given_at)})"
+        ago = time_between(signal.given_at, workspace.clock.now())
+        since = f", {ago} ago ({isoformat(signal.given_at)})"
     by = signal.string_field("agent") or signal.string_field("by")
     by = f" from {line(by, 60)}" if by else ""
-    task = (
-        f", task {line(signal.string_field('task_id'), 80)}"
-        if signal.string_field("task_id")
-        else ""
-    )
+    task = signal.string_field("task_id")
+    task = f", task {line(task, 80)}" if task else ""
     yield f"{signal.id}  {standing}  {line(signal.label, 100)}{by}{task}{since}"
     if signal.problem:
         yield f"    {line(signal.problem, 200)}"
     if signal.standing == "pending":
         yield f"    {signal.about.meaning}; next, by {signal.about.consumer}: {signal.about.next}"
-    said = (
-        signal.string_field("description")
-        or signal.string_field("reason")
-        or signal.string_field("detected_drift")
-    )
-    if said:
+    texts = map(signal.string_field, ("description", "reason", "detected_drift"))
+    if said := next(filter(None, texts), ""):
         yield f"    said: {line(said, 200)}"
 
 

@@ -11,7 +11,7 @@ import typer
 from loki.base.text_format import amount, line, span
 from loki.base.time import moment
 from loki.cli.app import changes_nothing
-from loki.cli.common import Json, Project, open_project, project_option, show_json
+from loki.cli.common import Json, Project, open_project, project_option, show_json, time_between
 from loki.cli.inbox import ago, listed
 
 if TYPE_CHECKING:
@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 _COLORS = {"success": "green", "failed": "red"}
 
 
-def command(
-    project: Project = Path(),
-    json: Json = False,
-) -> None:
+def command(project: Project = Path(), json: Json = False) -> None:
     """Show what waits for you, with the command that answers it; then what runs, and how the rest stands.
 
     Everything that needs a person is here: requests for a decision, approvals of criteria, of commands
@@ -68,16 +65,17 @@ def _waits(found: Status, now: datetime, where: str) -> Iterator[str]:
         yield "Nothing else waits for you."
 
 
+def _head(text: str) -> str:
+    return f"\n{typer.style(text, bold=True)}"
+
+
 def _rest(found: Status, now: datetime, where: str) -> Iterator[str]:
     if found.running or found.begun:
-        yield ""
-        yield typer.style("Running now, or stopped without an end:", bold=True)
-    for one in found.running:
-        by = f" by {line(str(one['worker']))}" if one["worker"] else ""
+        yield _head("Running now, or stopped without an end:")
+    running = {one["id"] for one in found.running}
+    for one in (*found.running, *(one for one in found.begun if one["id"] not in running)):
+        by = f" by {line(str(one['worker']))}" if one.get("worker") else ""
         yield f"  {line(str(one['id']))}  {ago(str(one['since']), now)}{by}: {line(str(one['title']), 60)}"
-    for one in found.begun:
-        if one["id"] not in {other["id"] for other in found.running}:
-            yield f"  {line(str(one['id']))}  {ago(str(one['since']), now)}: {line(str(one['title']), 60)}"
     if found.queue:
         blocked = found.queue.get("blocked", 0)
         told = [
@@ -85,22 +83,19 @@ def _rest(found: Status, now: datetime, where: str) -> Iterator[str]:
             for name, count in found.queue.items()
             if count and name != "blocked"
         ]
-        yield ""
-        yield typer.style("Queue:", bold=True) + f" {', '.join(told)}"
+        yield f"{_head('Queue:')} {', '.join(told)}"
     yield from _breakers(found)
     yield from _recurring(found, now)
     if found.signals:
-        yield ""
         given = (f"{line(name)}{f' ({n})' if n > 1 else ''}" for name, n in found.signals.items())
-        yield typer.style("Signals pending:", bold=True) + f" {', '.join(given)}"
+        yield f"{_head('Signals pending:')} {', '.join(given)}"
         yield f"  loki signals handle{where} acts on them, or says what each waits for"
     yield from _outcomes(found, now)
 
 
 def _breakers(found: Status) -> Iterator[str]:
     if found.breakers:
-        yield ""
-        yield typer.style("Circuit breakers that are not closed:", bold=True)
+        yield _head("Circuit breakers that are not closed:")
     for one in found.breakers:
         after = one["retry_after"]
         when = "" if after is None else f", may be asked again in {span(max(0.0, after) * 1000)}"
@@ -112,8 +107,7 @@ def _recurring(found: Status, now: datetime) -> Iterator[str]:
     """Those that fail or do not run, and the one that runs next."""
     if not found.recurring:
         return
-    yield ""
-    yield typer.style("Recurring tasks:", bold=True) + f" {len(found.recurring)}"
+    yield f"{_head('Recurring tasks:')} {len(found.recurring)}"
     runs = [one for one in found.recurring if one["status"] in {"scheduled", "backing_off"}]
     for one in found.recurring:
         is_next = runs[:1] == [one]
@@ -128,13 +122,12 @@ def _in(text: str, now: datetime) -> str:
     at = moment(text)
     if at is None:
         return ""
-    return f"in {span((at - now).total_seconds() * 1000)}" if at > now else "now"
+    return f"in {time_between(now, at)}" if at > now else "now"
 
 
 def _outcomes(found: Status, now: datetime) -> Iterator[str]:
     if found.outcomes:
-        yield ""
-        yield typer.style("Last outcomes:", bold=True)
+        yield _head("Last outcomes:")
     width = max((len(str(one["id"])) for one in found.outcomes), default=0)
     for one in found.outcomes:
         state = str(one["status"])

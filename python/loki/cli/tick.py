@@ -14,8 +14,7 @@ import typer
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line
 from loki.base.time import argument_seconds, isoformat, moment
-from loki.cli.common import Project, load_project, log_to_console
-from loki.cli.run import take_signals
+from loki.cli.common import Project, load_project, log_to_console, take_signals
 from loki.execution.stop_request import Word, listening
 from loki.jobs.recurring import scheduling
 from loki.jobs.recurring.recurring_task import Unreadable

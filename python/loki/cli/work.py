@@ -13,8 +13,15 @@ import typer
 
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
-from loki.cli.common import INTERRUPTED, AgentCommand, AgentName, Project, open_project, show_json
-from loki.cli.run import take_signals
+from loki.cli.common import (
+    INTERRUPTED,
+    AgentCommand,
+    AgentName,
+    Project,
+    open_project,
+    show_json,
+    take_signals,
+)
 
 if TYPE_CHECKING:
     from loki.jobs.queue.queue_lists import LeasedTask

@@ -13,7 +13,7 @@ import typer
 from loki.base.error import UsageError
 from loki.base.text_format import line
 from loki.base.time import isoformat, moment
-from loki.cli.common import OnlyTask, Project, find, load_project, show_json, since_moment
+from loki.cli.common import OnlyTask, Project, find, load_project, picked, show_json, since_moment
 
 if TYPE_CHECKING:
     from loki.memory.attempt_metrics import Summary
@@ -86,16 +86,12 @@ def summarize(
 def as_data(summary: Summary) -> dict[str, Any]:
     """A summary as what JSON can hold: all it counted, and the rates made of it."""
     rates = ("success_rate", "escalation_rate", "dead_letter_rate", "pre_validation_catch_rate")
-    means = ("mean_attempts_to_success", "mean_time_to_success_ms")
     rate = ("success_rate", "mean_attempts")
     return {
-        "first": summary.first,
-        "last": summary.last,
-        "tasks": summary.tasks,
-        "nothing_to_do": summary.nothing_to_do,
+        **picked(summary, "first", "last", "tasks", "nothing_to_do"),
         "executions": dict(summary.statuses),
         "attempts": dict(summary.attempts),
-        **{name: getattr(summary, name) for name in (*rates, *means)},
+        **picked(summary, *rates, "mean_attempts_to_success", "mean_time_to_success_ms"),
         "patterns": {n: _with(t, rate) for n, t in summary.patterns.items()},
         "strategies": {
             n: _with(t, (*rate, "task_success_rate", "flag")) for n, t in summary.strategies.items()
@@ -128,7 +124,7 @@ def as_data(summary: Summary) -> dict[str, Any]:
 
 
 def _with(totals: Any, computed: tuple[str, ...]) -> dict[str, Any]:
-    return {**asdict(totals), **{name: getattr(totals, name) for name in computed}}
+    return {**asdict(totals), **picked(totals, *computed)}
 
 
 def _page(
