@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from loki.pytest_plugin import failure_recognition
 from loki.pytest_plugin.error_guard import Guard
-from loki.pytest_plugin.options import ProjectRoot, project_root_of
+from loki.pytest_plugin.options import ProjectRoot, options_of, project_root_of
 
 if TYPE_CHECKING:
     import pytest
@@ -18,15 +18,14 @@ def activate(config: pytest.Config) -> None:
     place = place_in(config)
     plugin: object
     if hasattr(config, "workerinput"):
-        from loki.pytest_plugin.run_journal import PATH, worker_watch
+        from loki.pytest_plugin.run_journal import PATH, Journal, TimerWatch
         from loki.pytest_plugin.xdist_worker import Worker
 
         plugin = Worker(config, guard, place)
-        journal = str(config.workerinput.get(PATH, ""))
-        config.pluginmanager.register(worker_watch(journal, place), "loki-trace")
+        path = str(config.workerinput.get(PATH, ""))
+        config.pluginmanager.register(TimerWatch(place, Journal(), path), "loki-trace")
     else:
         from loki.pytest_plugin.controller import Controller
-        from loki.pytest_plugin.options import options_of
 
         plugin = Controller(config, guard, place, options_of(config, vars(config.option)))
     config.pluginmanager.register(plugin, "loki-run")

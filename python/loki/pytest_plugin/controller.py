@@ -18,25 +18,34 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from loki.base.text_format import amount
+from loki.base.time import isoformat
+from loki.decision.suites.suite_summary import (
+    Member,
+    SuiteSummary,
+    excused,
+    exit_code,
+    summarize,
+    with_changes,
+)
+from loki.memory.store import ForgivingStore
+from loki.memory.suites.suite_history import SuiteFailure, SuiteHistory, SuiteRun
 from loki.pytest_plugin.options import FOLDER, Options, ProjectRoot
-from loki.pytest_plugin.report_file import Junit, counted, day, ending, junit_of, plain
+from loki.pytest_plugin.report_file import Junit, day, ending, junit_of, plain, publish
 from loki.pytest_plugin.run_journal import Journal, Trace, left_behind
 from loki.pytest_plugin.xdist_worker import OUTPUT, XdistWorkerPlugin, has_failed
+from loki.recognition.root_cause import NO_ASSERTIONS, Assertions
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from loki.action.changes.git import CodeState
-    from loki.decision.suites.suite_summary import Member, SuiteSummary
-    from loki.memory.store import ForgivingStore
-    from loki.memory.suites.suite_history import SuiteFailure, SuiteHistory, SuiteRun
     from loki.memory.suites.suite_journal import UnfinishedRun
     from loki.pytest_plugin.error_guard import Guard
     from loki.pytest_plugin.failure_recognition import Recognizer
-    from loki.recognition.root_cause import Assertions
 
 
-# --- What became of the tests of a run so far; the controller's ---------------------------------------
+# --- What became of the tests of a run so far ---------------------------------------------------------
 
 
 class Tally:
@@ -90,7 +99,7 @@ def counts(stats: Iterable[tuple[str, int]]) -> dict[str, int]:
     return {name: n for name, n in stats if n and name and name not in {"warnings", "deselected"}}
 
 
-# --- A run of a test suite on its way to becoming a `loki.memory.suites.suite_history.SuiteRun` -------
+# --- A run on its way to becoming a `SuiteRun` --------------------------------------------------------
 
 _METADATA = (".dist-info", ".egg-info")
 
@@ -120,8 +129,6 @@ class RunRecord:
             has_workers: the tests run in other processes.
         """
         from loki.base.manual_clock import clock_of
-        from loki.base.time import isoformat
-        from loki.memory.suites.suite_history import SuiteRun
 
         self._started = clock_of(os.environ).now()
         self._began = time.perf_counter()
@@ -143,9 +150,6 @@ class RunRecord:
             interrupted: not all of them ran.
             exit_code: pytest's.
         """
-        from loki.base.time import isoformat
-        from loki.memory.suites.suite_history import SuiteRun
-
         if self._asking is not None:
             self._asking.join()
         code = self._code
@@ -167,7 +171,6 @@ class RunRecord:
 
     def store(self, warn: Callable[[str], None]) -> ForgivingStore:
         """The project's store, which goes on where the disk does not."""
-        from loki.memory.store import ForgivingStore
         from loki.stores import open_store
 
         return ForgivingStore(open_store(self.folder), warn)
@@ -209,7 +212,7 @@ def installed(folders: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(sorted(names)).encode("utf-8", "replace")).hexdigest()[:8]
 
 
-# --- Earlier runs whose process died without a word: kept as interrupted runs, and told of once -------
+# --- Earlier runs whose process died without a word ---------------------------------------------------
 
 UNKNOWN = -1
 """Exit code of a run whose process was ended by somebody else; pytest-timeout ends it with 1."""
@@ -228,15 +231,14 @@ def keep_unfinished(
         history: where they are kept.
         recognizer: gives that of this run, which takes long to load.
     """
-
-    said = []
+    told = []
     for found in left_behind(folder):
         if any(known.id == found.run.id for known in history.past.runs):
             continue  # it was kept, and then there was no time to remove the journal
         run = ended_run(found, recognizer())
         history.keep(run)
-        said.append(line_of(found, run))
-    return said
+        told.append(line_of(found, run))
+    return told
 
 
 def ended_run(found: UnfinishedRun, recognizer: Recognizer) -> SuiteRun:
@@ -246,7 +248,6 @@ def ended_run(found: UnfinishedRun, recognizer: Recognizer) -> SuiteRun:
         found: what its journal tells.
         recognizer: makes failing tests of texts.
     """
-
     tally = Tally()
     for failing in (*found.run.failures, *_culprits(found, recognizer)):
         tally.failed(failing)
@@ -283,7 +284,7 @@ def line_of(found: UnfinishedRun, run: SuiteRun) -> str:
     else:
         said = f"the run of {when} died without a word while no test ran"
     others = len({one.test for one in run.failures} - {*found.running, found.collecting})
-    after = f", after {counted(others, 'other failure')}" if others else ""
+    after = f", after {amount(others, 'other failure')}" if others else ""
     return f"loki: {said}{after}"
 
 
@@ -305,7 +306,7 @@ def _culprits(found: UnfinishedRun, recognizer: Recognizer) -> list[SuiteFailure
     ]
 
 
-# --- The side of the process that a person started: it collects, stores and shows ---------------------
+# --- The plugin itself --------------------------------------------------------------------------------
 
 
 class Controller:
@@ -353,7 +354,7 @@ class Controller:
             if report.when == "call":
                 if not hasattr(report, "wasxfail"):
                     self._tally.passed(report.nodeid)
-            elif self._witness.has_said and report.when == "teardown":
+            elif report.when == "teardown":
                 self._guard(self._witness.torn_down, report)
         elif report.outcome != "skipped":
             self._reported += report.failed
@@ -364,7 +365,7 @@ class Controller:
         self._reported += report.failed
         if report.failed and report.nodeid not in self._broken_files:
             self._broken_files.add(report.nodeid)
-            self._guard(lambda: self._count(self._witness.collected(report)))
+            self._guard(lambda: self._count(self._witness.recognizer.failing(report)))
 
     def pytest_keyboard_interrupt(self) -> None:
         """Somebody stopped the run, or a test called ``pytest.exit``."""
@@ -408,12 +409,11 @@ class Controller:
     def _failed(self, report: pytest.TestReport) -> None:
         from loki.pytest_plugin.failure_recognition import CRASHED, unpacked
 
+        test = self._place.test(report.nodeid)
         if has_failed(report):
-            test = self._place.test(report.nodeid)
             ended = self._journal.timed_out(test) if report.when == CRASHED else ""
             self._count(unpacked(report) or self._witness.recognized(report, ended))
         else:  # its sub-tests failed, and were told of before
-            test = self._place.test(report.nodeid)
             self._tally.rerun(test, int(getattr(report, "rerun", 0)) + 1)
 
     def _count(self, failing: SuiteFailure) -> None:
@@ -423,11 +423,8 @@ class Controller:
             self._junit.failed(failing)
 
     def _finish(self, session: pytest.Session) -> None:
-        from loki.memory.suites.suite_history import SuiteHistory
-
-        tally = self._tally
         run = self._record.finish(
-            tally,
+            self._tally,
             counts=self._counts(session),
             interrupted=self._is_cut_short or bool(session.shouldfail or session.shouldstop),
             exit_code=int(session.exitstatus),
@@ -442,18 +439,18 @@ class Controller:
     def _summarize(self, session: pytest.Session, run: SuiteRun, history: SuiteHistory) -> None:
         """What the run comes to, given what was before it; a green one needs nothing of this."""
         from loki.action.changes.git import files_since
-        from loki.decision.suites.suite_summary import summarize, with_changes
 
         project = os.fspath(self._place.project)
         known = summarize(run, history, self._assertions(run, history))
         self._summary = with_changes(known, history, lambda commit: files_since(project, commit))
-        self._tell(self._summary)
+        publish(self._summary, self._options.reports, self._guard.warn)
+        if self._junit is not None:
+            self._junit.complete(self._summary)
         self._judge(session, self._summary)
 
     def _assertions(self, run: SuiteRun, history: SuiteHistory) -> Assertions:
         """What failing tests assert on, by their source; without it the run is summed up all the same."""
         from loki.pytest_plugin.source.assertion_reader import assertions_of
-        from loki.recognition.root_cause import NO_ASSERTIONS
 
         if not run.failures:
             return NO_ASSERTIONS
@@ -465,8 +462,6 @@ class Controller:
 
     def _judge(self, session: pytest.Session, summary: SuiteSummary) -> None:
         """The exit code changes only where somebody asked, and for failures that loki has seen."""
-        from loki.decision.suites.suite_summary import excused, exit_code
-
         options = self._options
         if not (options.fail_on or options.quarantine):
             return
@@ -479,15 +474,6 @@ class Controller:
         if decided != code:
             session.exitstatus = decided
 
-    def _tell(self, summary: SuiteSummary) -> None:
-        """Write the reports, and what GitHub shows."""
-        from loki.pytest_plugin import report_file
-
-        report_file.write_reports(summary, self._options.reports, self._guard.warn)
-        report_file.tell_github(summary, os.environ, self._guard.warn)
-        if self._junit is not None:
-            self._junit.complete(summary)
-
     def _show(self, terminalreporter: pytest.TerminalReporter) -> None:
         from loki.pytest_plugin.terminal import show
 
@@ -497,7 +483,6 @@ class Controller:
             terminalreporter.write_line(line, yellow=True)
 
     def _counts(self, session: pytest.Session) -> dict[str, int]:
-
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
         if reporter is None:
             return {"collected": session.testscollected, "failed": session.testsfailed}

@@ -1,11 +1,8 @@
 """From a failing report of pytest to a failing test as loki keeps it; on the worker that ran it.
 
-What is recognized must not depend on what a person wants to read: with ``--tb=no`` there is no stack,
-with ``--tb=short`` no sign of which line raised. Where the tests run, loki has pytest write it once
-more, for failing tests only.
-
-Where it stands in the terminal does not matter to it, whatever ``-q``, ``--show-capture`` or
-``-p no:terminal`` leave out.
+What is recognized must not depend on what a person wants to read (``--tb=no``, ``-q``,
+``--show-capture``, ``-p no:terminal``). Where the tests run, loki has pytest write the traceback of a
+failing test once more, in full.
 """
 
 from __future__ import annotations
@@ -17,10 +14,11 @@ import re
 from collections.abc import Generator
 from datetime import datetime, timezone
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
+from loki.base.time import isoformat
 from loki.memory.suites.suite_history import Outcome, Phase, SuiteFailure
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.pattern import PatternSet
@@ -30,9 +28,10 @@ if TYPE_CHECKING:
     from loki.pytest_plugin.error_guard import Guard
     from loki.pytest_plugin.options import ProjectRoot
 
+Report: TypeAlias = pytest.TestReport | pytest.CollectReport
 
-# ------------------------------------------------------------------------------------------------------
-# The traceback of a failing test in pytest's own long form, where ``--tb`` asks for another one.
+
+# --- The traceback in pytest's long form, where `--tb` asks for another one ---------------------------
 
 _SUFFICES = frozenset({"auto", "long"})
 """Styles that say all that recognition reads."""
@@ -51,7 +50,7 @@ def register_traceback_text(config: pytest.Config, guard: Guard) -> None:
         config.pluginmanager.register(_Writer(guard), "loki-tracebacks")
 
 
-def taken(report: pytest.TestReport | pytest.CollectReport) -> str:
+def taken(report: Report) -> str:
     """The full traceback of a report, which goes no further with it; "" where it has none."""
     return str(vars(report).pop(_TEXT, ""))
 
@@ -82,7 +81,7 @@ def _attach(
         setattr(report, _TEXT, str(excinfo.getrepr(style="long", funcargs=True, tbfilter=cut)))
 
 
-# --- What pytest would print of one failing report: the text that recognition reads -------------------
+# --- What pytest would print of a failing report ------------------------------------------------------
 
 REPORT = 1_000_000
 """Characters of a traceback that are read: head and tail of a longer one. Chosen, not measured."""
@@ -99,7 +98,7 @@ CRASHED = "???"
 """What pytest-xdist gives as phase of a test whose worker died."""
 
 
-def text_of(report: pytest.TestReport | pytest.CollectReport, test: str) -> str:
+def text_of(report: Report, test: str) -> str:
     """What pytest prints of a failing report: its section, what was captured, its summary line.
 
     Args:
@@ -108,14 +107,13 @@ def text_of(report: pytest.TestReport | pytest.CollectReport, test: str) -> str:
     """
     when = getattr(report, "when", None)
     heading = "FAILURES" if when == "call" else "ERRORS"
-    parts = [
-        _title("=", heading),
-        _title("_", _head(report, when, test)),
-        _said(report, when),
-    ]
+    parts = [_title("=", heading), _title("_", _head(report, when, test)), _said(report, when)]
     for name, content in report.sections:
         parts += [_title("-", name), content[-SECTION:].rstrip("\n")]
-    parts += [_title("=", "short test summary info"), _last_line(report, when, test)]
+    word = "FAILED" if when in {"call", CRASHED} else "ERROR"
+    said = first_line(report)
+    last_line = f"{word} {test} - {said}" if said else f"{word} {test}"
+    parts += [_title("=", "short test summary info"), last_line]
     return "\n".join(parts) + "\n"
 
 
@@ -131,7 +129,7 @@ def crashed_text(test: str) -> str:
     )
 
 
-def _said(report: pytest.TestReport | pytest.CollectReport, when: str | None) -> str:
+def _said(report: Report, when: str | None) -> str:
     """The traceback, with what ``--tb=no``, ``--tb=line`` and ``pytrace=False`` leave out of it."""
     text = _cut(taken(report) or report.longreprtext)
     if when == CRASHED:  # which worker it was differs from run to run, and says nothing of the test
@@ -149,22 +147,14 @@ def _said(report: pytest.TestReport | pytest.CollectReport, when: str | None) ->
     return text
 
 
-def _head(report: pytest.TestReport | pytest.CollectReport, when: str | None, test: str) -> str:
+def _head(report: Report, when: str | None, test: str) -> str:
     head = report.head_line or test
     if when == "collect":
         return f"ERROR collecting {head}"
     return f"ERROR at {when} of {head}" if when in {"setup", "teardown"} else head
 
 
-def _last_line(
-    report: pytest.TestReport | pytest.CollectReport, when: str | None, test: str
-) -> str:
-    word = "FAILED" if when in {"call", CRASHED} else "ERROR"
-    said = first_line(report)
-    return f"{word} {test} - {said}" if said else f"{word} {test}"
-
-
-def first_line(report: pytest.TestReport | pytest.CollectReport) -> str:
+def first_line(report: Report) -> str:
     """The first line of what the report says went wrong; "" where it does not."""
     crash = getattr(report.longrepr, "reprcrash", None)
     message = str(getattr(crash, "message", "") or "")
@@ -181,7 +171,7 @@ def _cut(text: str) -> str:
     return f"{text[: REPORT // 2]}\n...\n{text[-REPORT // 2 :]}"
 
 
-# --- From a failing report of pytest to a failing test as loki keeps it; on the worker that ran it ----
+# --- From report to failing test ----------------------------------------------------------------------
 
 PROPERTY = "loki"
 """Name of the property of a report that carries a failing test from a worker to the controller."""
@@ -208,7 +198,7 @@ class Recognizer:
         own = self._place.project / ".loki" / PATTERNS
         return PatternSet.load(own) if own.exists() else PatternSet.default()
 
-    def failing(self, report: pytest.TestReport | pytest.CollectReport) -> SuiteFailure:
+    def failing(self, report: Report) -> SuiteFailure:
         """The failing test that a failing report tells of.
 
         Raises:
@@ -217,11 +207,15 @@ class Recognizer:
         phase, outcome = _what(report)
         test = self._place.test(report.nodeid)
         rerun = int(getattr(report, "rerun", 0)) + 1 if outcome == "rerun" else 0
+        failure = self._read(text_of(report, test))
+        file, line, _ = report.location or ("", None, "")
+        if failure.path is None and file:  # its output names none: it is where its test is
+            failure = failure.at(self._place.path(file), None if line is None else line + 1)
         return SuiteFailure(
             test,
             phase,
             outcome,
-            self._recognized(report, test),
+            failure,
             started_at=_moment(getattr(report, "start", 0.0)),
             duration_ms=round(1000 * getattr(report, "duration", 0.0)),
             worker=self._worker or _worker_of(report),
@@ -251,10 +245,6 @@ class Recognizer:
         if failure.path is None:
             failure = failure.at(test.partition("::")[0], None)
         return SuiteFailure(test, phase, outcome, failure, worker=self._worker)
-
-    def _recognized(self, report: pytest.TestReport | pytest.CollectReport, test: str) -> Failure:
-        found = self._read(text_of(report, test))
-        return _at_test(found, report, self._place) if found.path is None else found
 
     def _read(self, text: str) -> Failure:
         found = recognize(
@@ -297,15 +287,7 @@ def unpacked(report: pytest.TestReport) -> SuiteFailure | None:
     return SuiteFailure.from_dict(json.loads(str(sent[-1]))) if sent else None
 
 
-def _at_test(
-    failure: Failure, report: pytest.TestReport | pytest.CollectReport, place: ProjectRoot
-) -> Failure:
-    """The failure at the test that it is of, where its output names no file."""
-    file, line, _ = report.location or ("", None, "")
-    return failure.at(place.path(file), None if line is None else line + 1) if file else failure
-
-
-def _what(report: pytest.TestReport | pytest.CollectReport) -> tuple[Phase, Outcome]:
+def _what(report: Report) -> tuple[Phase, Outcome]:
     """Where a report says that it failed, and what became of it."""
     when: str = getattr(report, "when", None) or "call"
     phase, outcome = _WHAT.get(when, ("call", "failed"))
@@ -323,13 +305,11 @@ _WHAT: dict[str, tuple[Phase, Outcome]] = {
 }
 
 
-def _worker_of(report: pytest.TestReport | pytest.CollectReport) -> str:
+def _worker_of(report: Report) -> str:
     """Name of the worker that pytest-xdist says a report is from; "" without it."""
     gateway = getattr(getattr(report, "node", None), "gateway", None)
     return str(getattr(gateway, "id", ""))
 
 
 def _moment(seconds: float) -> str:
-    from loki.base.time import isoformat
-
     return isoformat(datetime.fromtimestamp(seconds, timezone.utc)) if seconds else ""

@@ -1,21 +1,12 @@
-"""A test summary as a file: JSON for programs, Markdown for people, by its suffix.
+"""A test summary where others read it: JSON, Markdown, GitHub's pages and JUnit's XML.
 
-The fields of the JSON: ``docs/design/tests.md``.
-
-Workflow commands and their escaping:
-https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands and
-https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts.
-
-pytest writes a test's properties when it is torn down. What is not torn down (a file that could not be
-collected, a test whose worker died) has none, and no test has its label by then. So the elements are
-held, and completed before pytest writes the file: properties of each test, as pytest's own
-``record_property`` makes them in every family. pytest has no public name for any of it: where it is made
-otherwise, the file is as pytest makes it.
+The fields of the JSON: ``docs/design/tests.md``. Texts from outside stay texts in each of the forms.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections import Counter
@@ -29,14 +20,15 @@ import pytest
 
 from loki.base.markup import cell, code, fence, inline
 from loki.base.secret import mask_secrets, masked
-from loki.base.text_format import escape_control_characters
+from loki.base.text_format import amount, escape_control_characters
 from loki.decision.suites.suite_summary import LABELS, Cause, SuiteSummary, to_dict
+from loki.pytest_plugin.options import SUFFIXES
 
 if TYPE_CHECKING:
     from loki.memory.suites.suite_history import SuiteFailure
 
 
-# --- What terminal, reports and annotations say alike: words, safe and of bounded length --------------
+# --- What terminal, reports and annotations say alike -------------------------------------------------
 
 MESSAGE = 300
 """Characters of a failure's message that are shown. Chosen."""
@@ -71,21 +63,11 @@ def ending(text: str, width: int) -> str:
     return f"…{end}"
 
 
-def counted(count: int, name: str) -> str:
-    """A number and what it counts.
-
-    Example:
-        >>> counted(1, "cause"), counted(1200, "failure")
-        ('1 cause', '1,200 failures')
-    """
-    return f"{count:,} {name}{'' if count == 1 else 's'}"
-
-
 def affected(cause: Cause) -> str:
     """How many tests, or files of which no test could run, a cause fails."""
     files = len({one.failing.test for one in cause.members if one.failing.phase == "collect"})
     tests = len(cause.tests) - files
-    return " and ".join(counted(n, name) for n, name in ((tests, "test"), (files, "file")) if n)
+    return " and ".join(amount(n, name) for n, name in ((tests, "test"), (files, "file")) if n)
 
 
 def headline(summary: SuiteSummary) -> str:
@@ -94,17 +76,13 @@ def headline(summary: SuiteSummary) -> str:
         return ""
     labels = Counter(cause.label.name for cause in summary.causes)
     kinds = ", ".join(f"{labels[name]} {name}" for name in LABELS if name in labels)
-    failures = counted(len(summary.members), "failure")
-    return f"{failures}, {counted(len(summary.causes), 'cause')}: {kinds}"
+    failures = amount(len(summary.members), "failure")
+    return f"{failures}, {amount(len(summary.causes), 'cause')}: {kinds}"
 
 
 def message_of(cause: Cause) -> str:
     """What the failure says, with its type; or what its tests have in common, where they say differently."""
-    if cause.shared:
-        return plain(cause.shared, MESSAGE)
-    failure = cause.failure
-    said = failure.said
-    return plain(said, MESSAGE)
+    return plain(cause.shared or cause.failure.said, MESSAGE)
 
 
 def messages_of(cause: Cause) -> list[str]:
@@ -116,7 +94,7 @@ def seen(cause: Cause) -> str:
     """Since when and how often a cause was seen; "" for the first time, or where its evidence says so."""
     if cause.times <= 1 or cause.label.name in {"broken", "recurring"}:
         return ""
-    return f"seen in {counted(cause.times, 'run')} since {day(cause.since)}"
+    return f"seen in {amount(cause.times, 'run')} since {day(cause.since)}"
 
 
 def changed(cause: Cause) -> str:
@@ -136,10 +114,7 @@ def day(moment: str) -> str:
     return f"{moment[:10]} {moment[11:16]} UTC" if moment else "an unknown time"
 
 
-# --- A test summary as a file: JSON for programs, Markdown for people, by its suffix ------------------
-
-SUFFIXES = (".json", ".md", ".markdown")
-"""What a report's name may end with."""
+# --- As a file: JSON for programs, Markdown for people ------------------------------------------------
 
 TESTS = 20
 """Tests of a cause that Markdown names. Chosen."""
@@ -173,22 +148,19 @@ def markdown(summary: SuiteSummary) -> str:
 def sections(summary: SuiteSummary) -> list[str]:
     """The same in parts, most important first: who has little room leaves the last ones out."""
     if not summary.causes and not summary.rescued:
-        passed = counted(summary.run.counts.get("passed", len(summary.run.passed)), "test")
+        passed = amount(summary.run.counts.get("passed", len(summary.run.passed)), "test")
         return [f"### loki: {passed} passed"]
     parts = []
     if summary.causes:
         parts += [f"### loki: {headline(summary)}", _table(summary)]
         parts += [_details(number, cause) for number, cause in enumerate(summary.causes, 1)]
     if summary.rescued:
-        parts.append(
-            f"### loki: {counted(len(summary.rescued), 'test')} passed only when tried again"
-        )
-        parts.append(
-            "\n".join(
-                f"- {code(plain(m.failing.test))}: {inline(plain(m.label.evidence))}"
-                for m in summary.rescued[:TESTS]
-            )
-        )
+        tests = [
+            f"- {code(plain(m.failing.test))}: {inline(plain(m.label.evidence))}"
+            for m in summary.rescued[:TESTS]
+        ]
+        rescued = amount(len(summary.rescued), "test")
+        parts += [f"### loki: {rescued} passed only when tried again", "\n".join(tests)]
     return parts
 
 
@@ -233,7 +205,10 @@ def _details(number: int, cause: Cause) -> str:
     return "\n".join(lines)
 
 
-# --- A test summary on GitHub: annotations of lines, and the summary of a step ------------------------
+# --- On GitHub: annotations of lines, and the summary of a step ---------------------------------------
+# Workflow commands and their escaping:
+# https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands and
+# https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts.
 
 MOST_ANNOTATIONS = 10
 """Errors of a step, and as many warnings, that GitHub shows. Source: its documentation, limits."""
@@ -273,7 +248,7 @@ def step_summary(summary: SuiteSummary, room: int = LARGEST_SUMMARY) -> str:
         left -= len(part.encode("utf-8", "backslashreplace")) + 2
         if left < 0:
             kept.append(
-                f"… and {counted(len(parts) - place, 'more part')} for which there is no room"
+                f"… and {amount(len(parts) - place, 'more part')} for which there is no room"
             )
             break
         kept.append(part)
@@ -308,9 +283,12 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-# ------------------------------------------------------------------------------------------------------
-# What JUnit's XML says of failures: properties of each, with labels, which are known only at the
-# end.
+# --- In JUnit's XML -----------------------------------------------------------------------------------
+# pytest writes a test's properties when it is torn down. What is not torn down (a file that could not be
+# collected, a test whose worker died) has none, and no test has its label by then. So the elements are
+# held, and completed before pytest writes the file: properties of each test, as pytest's own
+# `record_property` makes them in every family. pytest has no public name for any of it: where it is made
+# otherwise, the file is as pytest makes it.
 
 
 class Junit:
@@ -407,9 +385,21 @@ def _add(element: Any, properties: Iterable[tuple[str, object]]) -> None:
             ElementTree.SubElement(node, "property", name=name, value=str(value))
 
 
-# --- Writes what a run came to where others read it: reports, and GitHub ------------------------------
+# --- What a run came to, written where others read it -------------------------------------------------
 
 Warn = Callable[[str], None]
+
+
+def publish(summary: SuiteSummary, paths: Iterable[Path], warn: Warn) -> None:
+    """Write the reports, and what GitHub shows.
+
+    Args:
+        summary: what the run showed.
+        paths: of the reports.
+        warn: told of what could not be written.
+    """
+    write_reports(summary, paths, warn)
+    tell_github(summary, os.environ, warn)
 
 
 def write_reports(summary: SuiteSummary, paths: Iterable[Path], warn: Warn) -> None:
@@ -420,7 +410,6 @@ def write_reports(summary: SuiteSummary, paths: Iterable[Path], warn: Warn) -> N
         paths: where to; the form is their suffix's.
         warn: told of what could not be written.
     """
-
     for path in paths:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -439,7 +428,6 @@ def tell_github(summary: SuiteSummary, environment: Mapping[str, str], warn: War
     """
     if environment.get("GITHUB_ACTIONS") != "true" or not (summary.causes or summary.rescued):
         return
-
     for line in annotate(summary):
         sys.stdout.write(f"\n{line}" if line.startswith("::") else line)
     sys.stdout.write("\n")

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loki.base import locks
+from loki.base.error import StoreError
+from loki.base.secret import masked
 from loki.memory.suites.suite_journal import (
     Entry,
     UnfinishedRun,
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from loki.pytest_plugin.options import ProjectRoot
 
 
-# --- The journal of a run: a file that is there only while the run goes on, locked by its process -----
+# --- The journal --------------------------------------------------------------------------------------
 
 FOLDER = "state/test-runs"
 """Where journals are in a project's ``.loki/``."""
@@ -62,7 +64,6 @@ class Journal:
             run: what is known of the run.
             has_workers: its tests run in other processes.
         """
-        from loki.base.error import StoreError
         from loki.stores import open_store
 
         self._process, self._folder = os.getpid(), folder
@@ -103,8 +104,6 @@ class Journal:
 
     def failed(self, failing: SuiteFailure) -> None:
         """A test failed, or one of its tries."""
-        from loki.base.secret import masked
-
         self._failures += 1
         if self._failures <= FAILURES:
             self.write("fail", masked(failing.to_dict()))
@@ -155,7 +154,8 @@ def left_behind(folder: Path) -> Iterator[UnfinishedRun]:
                     continue  # a newer loki's
                 if found is not None:
                     ended = os.fstat(handle).st_mtime
-                    yield _lasted(found, ended)
+                    took = round(1000 * max(0.0, ended - found.began)) if found.began else 0
+                    yield replace(found, run=replace(found.run, duration_ms=took))
                 _remove(folder, name)
 
 
@@ -166,14 +166,7 @@ def _remove(folder: Path, name: str) -> None:
         os.unlink(last, dir_fd=above)
 
 
-def _lasted(found: UnfinishedRun, ended: float) -> UnfinishedRun:
-    took = round(1000 * max(0.0, ended - found.began)) if found.began else 0
-    return replace(found, run=replace(found.run, duration_ms=took))
-
-
-# ------------------------------------------------------------------------------------------------------
-# Leaves a trace of where the run is, in its journal; and of a test for which pytest-timeout ends
-# it.
+# --- What leaves a trace of where the run is ----------------------------------------------------------
 
 PATH = "loki_journal"
 """Key under which a worker of pytest-xdist is told the path of the run's journal."""
@@ -186,11 +179,15 @@ class TimerWatch:
     """Sees pytest-timeout's method ``thread``, which ends the process without asking anybody.
 
     Args:
-        tell: told the test's node id and what pytest would have printed of it.
+        place: the run's project.
+        journal: of this process, or one to join another process's with.
+        path: of the run's journal, where another process writes it.
     """
 
-    def __init__(self, tell: Callable[[str, str], None]) -> None:
-        self._tell = tell
+    def __init__(self, place: ProjectRoot, journal: Journal, path: str = "") -> None:
+        self._place = place
+        self._journal = journal
+        self._path = path
 
     @pytest.hookimpl(wrapper=True, optionalhook=True)
     def pytest_timeout_set_timer(
@@ -219,14 +216,18 @@ class TimerWatch:
 
         return told
 
+    def _tell(self, test: str, text: str) -> None:
+        """Write what pytest would have printed of a test."""
+        if self._path:
+            self._journal.join(self._path)
+        self._journal.write("timeout", masked({"test": self._place.test(test), "text": text}))
+
 
 class Trace(TimerWatch):
     """Writes the journal in the process that a person started; pytest calls its hooks."""
 
     def __init__(self, config: pytest.Config, journal: Journal, place: ProjectRoot) -> None:
-        super().__init__(self._timed_out)
-        self._journal = journal
-        self._place = place
+        super().__init__(place, journal)
         self._config = config
 
     @property
@@ -261,29 +262,6 @@ class Trace(TimerWatch):
     def pytest_unconfigure(self) -> None:
         """However it ended, it was no death without a word."""
         self._journal.remove()
-
-    def _timed_out(self, test: str, text: str) -> None:
-        from loki.base.secret import masked
-
-        self._journal.write("timeout", masked({"test": self._place.test(test), "text": text}))
-
-
-def worker_watch(path: str, place: ProjectRoot) -> TimerWatch:
-    """What watches the timers of a worker of pytest-xdist.
-
-    Args:
-        path: of the run's journal; "" for none.
-        place: the run's project.
-    """
-
-    def tell(test: str, text: str) -> None:
-        from loki.base.secret import masked
-
-        journal = Journal()
-        journal.join(path)
-        journal.write("timeout", masked({"test": place.test(test), "text": text}))
-
-    return TimerWatch(tell)
 
 
 def timed_out_text(test: str, stack: list[str], seconds: float) -> str:

@@ -13,21 +13,25 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, TextIO
 
 import pytest
 
+from loki.decision.suites.suite_summary import summarize
+from loki.memory.suites.suite_history import SuiteFailure, SuiteHistory, SuiteRun
+from loki.pytest_plugin.activation import place_in
+from loki.pytest_plugin.controller import RunRecord, Tally, keep_unfinished
 from loki.pytest_plugin.error_guard import Guard
+from loki.pytest_plugin.failure_recognition import Recognizer
+from loki.pytest_plugin.options import options_of
+from loki.pytest_plugin.report_file import publish
+from loki.pytest_plugin.run_journal import Journal
+from loki.pytest_plugin.terminal import show
 
 if TYPE_CHECKING:
     from _pytest._code.code import Traceback
-
-    from loki.decision.suites.suite_summary import SuiteSummary
-    from loki.memory.suites.suite_history import SuiteFailure, SuiteRun
-    from loki.pytest_plugin.controller import RunRecord
 
 _CONFTEST = "ConftestImportFailure"  # pytest has no public name for it, nor for the next
 _CODES = {_CONFTEST: 4, "UsageError": 4, "PluginImportFailure": 3}
@@ -63,20 +67,6 @@ class Page:
         self.write_line(f" {title} ".center(self.width, sep))
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """Which file asks for a plugin that is not there."""
-
-    path: Path
-    line: int
-
-    @property
-    def frame(self) -> str:
-        """It as pytest writes a line of a stack."""
-        source = linecache.getline(os.fspath(self.path), self.line).strip()
-        return f"{self.path}:{self.line}: in <module>\n    {source}\n"
-
-
 def report_startup_failure(
     config: pytest.Config, said: Mapping[str, object], error: Exception
 ) -> None:
@@ -110,7 +100,7 @@ def report_of(config: pytest.Config, error: Exception) -> pytest.CollectReport |
         asked = next(_missing_plugins(config), None)
         if asked is None:
             return None  # a plugin refuses to go on
-        path, frame = asked.path, asked.frame
+        path, frame = asked
         cause = error.__cause__ or error
     if isinstance(cause, (pytest.UsageError, pytest.exit.Exception)):
         return None  # nor did this fail: it says that it does not go on
@@ -127,14 +117,6 @@ def _tell(
     exit_code: int,
     guard: Guard,
 ) -> None:
-    from loki.decision.suites.suite_summary import summarize
-    from loki.memory.suites.suite_history import SuiteHistory
-    from loki.pytest_plugin import report_file
-    from loki.pytest_plugin.activation import place_in
-    from loki.pytest_plugin.controller import RunRecord, keep_unfinished
-    from loki.pytest_plugin.failure_recognition import Recognizer
-    from loki.pytest_plugin.options import options_of
-
     place, options = place_in(config), options_of(config, said)
     recognizer = Recognizer(place)
     record = RunRecord(place, options.reports)
@@ -142,18 +124,17 @@ def _tell(
     history = SuiteHistory(record.store(guard.warn))
     died = keep_unfinished(record.folder, history, lambda: recognizer)
     summary = summarize(run, history)
-    report_file.write_reports(summary, options.reports, guard.warn)
-    report_file.tell_github(summary, os.environ, guard.warn)
+    publish(summary, options.reports, guard.warn)
     if not said.get("no_summary"):
-        _show(summary, died)
+        page = Page(sys.stderr)
+        show(summary, page, width=page.width)
+        for line in died:
+            page.write_line(line)
     history.keep(run)
 
 
 def _run(record: RunRecord, failing: SuiteFailure, exit_code: int) -> SuiteRun:
     """A run of one error, in which no test had its turn."""
-    from loki.pytest_plugin.controller import Tally
-    from loki.pytest_plugin.run_journal import Journal
-
     tally, journal = Tally(), Journal()
     tally.failed(failing)
     try:
@@ -163,17 +144,8 @@ def _run(record: RunRecord, failing: SuiteFailure, exit_code: int) -> SuiteRun:
         journal.remove()
 
 
-def _show(summary: SuiteSummary, died: list[str]) -> None:
-    from loki.pytest_plugin.terminal import show
-
-    page = Page(sys.stderr)
-    show(summary, page, width=page.width)
-    for line in died:
-        page.write_line(line)
-
-
-def _missing_plugins(config: pytest.Config) -> Iterator[_Asked]:
-    """Where a ``pytest_plugins`` names what was not loaded."""
+def _missing_plugins(config: pytest.Config) -> Iterator[tuple[Path, str]]:
+    """Files whose ``pytest_plugins`` names what was not loaded; the line, as pytest writes one of a stack."""
     manager = config.pluginmanager
     for module in manager.get_plugins():
         if not isinstance(module, ModuleType) or not module.__file__:
@@ -181,14 +153,14 @@ def _missing_plugins(config: pytest.Config) -> Iterator[_Asked]:
         said = getattr(module, "pytest_plugins", None) or ()
         for name in said.split(",") if isinstance(said, str) else said:
             if manager.get_plugin(name) is None and not manager.is_blocked(name):
-                yield _Asked(Path(module.__file__), _line_of(module.__file__, name))
+                yield Path(module.__file__), _frame(module.__file__, name)
 
 
-def _line_of(file: str, name: str) -> int:
+def _frame(file: str, name: str) -> str:
+    naming = re.compile(rf"\b{re.escape(name)}\b")
     lines = linecache.getlines(file)
-    return next(
-        (n for n, line in enumerate(lines, 1) if re.search(rf"\b{re.escape(name)}\b", line)), 1
-    )
+    number = next((n for n, line in enumerate(lines, 1) if naming.search(line)), 1)
+    return f"{file}:{number}: in <module>\n    {linecache.getline(file, number).strip()}\n"
 
 
 def _outside(found: pytest.ExceptionInfo[BaseException]) -> Traceback:
@@ -198,9 +170,7 @@ def _outside(found: pytest.ExceptionInfo[BaseException]) -> Traceback:
 
 def _is_worker() -> bool:
     """Whether this is a worker of pytest-xdist: the process that started it is the one to tell."""
-    frame = sys._getframe()
-    while frame.f_back is not None:
-        if frame.f_globals.get("__name__") == _WORKER:
-            return True
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_globals.get("__name__") != _WORKER:
         frame = frame.f_back
-    return bool(frame.f_globals.get("__name__") == _WORKER)
+    return frame is not None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Protocol
 
+from loki.base.text_format import amount
 from loki.pytest_plugin.report_file import (
     affected,
     changed,
-    counted,
     ending,
     headline,
     message_of,
@@ -18,7 +18,7 @@ from loki.pytest_plugin.report_file import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection
 
     from loki.decision.suites.suite_summary import Cause, LabelName, Member, SuiteSummary
 
@@ -67,27 +67,21 @@ def show(
     columns = max(NARROWEST, min(WIDEST, width or _columns(writer)))
     excused_tests = {id(member) for member in excused}
     if summary.causes and len(excused_tests) == len(summary.members):
-        tests = counted(len({m.failing.test for m in summary.members}), "test")
+        tests = amount(len({m.failing.test for m in summary.members}), "test")
         names = ", ".join(dict.fromkeys(m.failing.test for m in summary.members))
-        said = f"loki: {counted(len(summary.members), 'failure')} of {tests} excused: {names}"
+        said = f"loki: {amount(len(summary.members), 'failure')} of {tests} excused: {names}"
         writer.write_line(plain(said, columns), yellow=True)
     elif summary.causes:
         writer.section(f"loki: {headline(summary)}")
         common = _common(summary)
         for number, cause in enumerate(summary.causes[:CAUSES], 1):
             quiet = all(id(member) in excused_tests for member in cause.members)
-            _block(
-                number,
-                cause,
-                writer,
-                columns,
-                excused=quiet,
-                files="" if common else changed(cause),
-            )
-        for line in _wrapped(f"All: {plain(common)}", columns, " ") if common else ():
-            writer.write_line(line)
+            files = "" if common else changed(cause)
+            _block(number, cause, writer, columns, excused=quiet, files=files)
+        if common:
+            _wrapped(writer, f"All: {plain(common)}", columns, " ")
         if len(summary.causes) > CAUSES:
-            more = counted(len(summary.causes) - CAUSES, "more cause")
+            more = amount(len(summary.causes) - CAUSES, "more cause")
             writer.write_line(f"and {more}; --loki-report=FILE has them all")
     _rescued(summary, writer, columns)
 
@@ -107,47 +101,37 @@ def _block(
     head = f" · {plain(cause.kind)} · {tests}{' · excused' if excused else ''}"
     where = ending(cause.where, max(20, width - len(head) - len(cause.label.name) - 8))
     writer.write_line(head + (f" · {where}" if where else ""))
-    for line in _wrapped(message_of(cause), width):
-        writer.write_line(line, bold=True)
+    _wrapped(writer, message_of(cause), width, bold=True)
     for said in messages_of(cause):
         writer.write_line(f"{_INDENT}{plain(said, width - len(_INDENT) - 1)}")
-    for line in _tests(cause, width):
-        writer.write_line(line)
+    for test in cause.tests[:TESTS]:
+        writer.write_line(f"{_INDENT}  {ending(test, width - len(_INDENT) - 2)}")
+    if len(cause.tests) > TESTS:
+        writer.write_line(f"{_INDENT}  … and {len(cause.tests) - TESTS} more")
     often = seen(cause)
     evidence = plain(cause.evidence)
-    for line in _wrapped(f"{evidence}; {often}" if often else evidence, width):
-        writer.write_line(line, light=True)
-    for line in _wrapped(plain(files), width):
-        writer.write_line(line)
-    for line in _wrapped(f"→ {plain(cause.todo)}", width):
-        writer.write_line(line)
-
-
-def _tests(cause: Cause, width: int) -> Iterator[str]:
-    for test in cause.tests[:TESTS]:
-        yield f"{_INDENT}  {ending(test, width - len(_INDENT) - 2)}"
-    if len(cause.tests) > TESTS:
-        yield f"{_INDENT}  … and {len(cause.tests) - TESTS} more"
+    _wrapped(writer, f"{evidence}; {often}" if often else evidence, width, light=True)
+    _wrapped(writer, plain(files), width)
+    _wrapped(writer, f"→ {plain(cause.todo)}", width)
 
 
 def _rescued(summary: SuiteSummary, writer: Writer, width: int) -> None:
     if not summary.rescued:
         return
-    tests = counted(len(summary.rescued), "test")
+    tests = amount(len(summary.rescued), "test")
     writer.write_line(f"loki: {tests} passed only when tried again", **COLORS["flaky"])
     for member in summary.rescued[:RESCUED]:
         test = ending(member.failing.test, width - len(_INDENT) - 3)
-        for line in _wrapped(f"{test}: {plain(member.label.evidence)}", width, f"{_INDENT}  "):
-            writer.write_line(line)
+        _wrapped(writer, f"{test}: {plain(member.label.evidence)}", width, f"{_INDENT}  ")
     if len(summary.rescued) > RESCUED:
         writer.write_line(f"{_INDENT}  … and {len(summary.rescued) - RESCUED} more")
 
 
-def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
-    indent = indent or _INDENT
-    return textwrap.wrap(
+def _wrapped(writer: Writer, text: str, width: int, indent: str = _INDENT, **markup: bool) -> None:
+    for line in textwrap.wrap(
         text, width - 1, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
-    )
+    ):
+        writer.write_line(line, **markup)
 
 
 def _columns(writer: Writer) -> int:

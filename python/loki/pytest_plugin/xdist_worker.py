@@ -60,15 +60,6 @@ class XdistWorkerPlugin:
             self._said[report.nodeid] = properties
         return failing
 
-    def collected(self, report: pytest.CollectReport) -> SuiteFailure:
-        """The same of what could not be collected."""
-        return self.recognizer.failing(report)
-
-    @property
-    def has_said(self) -> bool:
-        """A test that is not torn down yet has failed."""
-        return bool(self._said)
-
     def torn_down(self, report: pytest.TestReport) -> None:
         """Repeat a test's properties with its last report: it is whose JUnit's XML takes."""
         report.user_properties += self._said.pop(report.nodeid, ())

@@ -24,9 +24,7 @@ from loki.pytest_plugin.source.source_module import (
 )
 from loki.recognition.root_cause import Asserted, Call, Callee
 
-# ------------------------------------------------------------------------------------------------------
-# The statements of one function: which fails, what its names were bound to before, what it gives
-# back.
+# --- The statements of one function -------------------------------------------------------------------
 
 RAISES = frozenset(
     {"raises", "warns", "assertRaises", "assertRaisesRegex", "assertWarns", "assertWarnsRegex"}
@@ -77,11 +75,9 @@ def results(function: FunctionNode) -> list[ast.expr]:
     """What a function returns or yields."""
     found = []
     for node, _ in _walk(function.body, ()):
-        given = node.value if isinstance(node, (ast.Return, ast.Expr)) else None
-        if isinstance(node, ast.Expr):
-            given = given.value if isinstance(given, ast.Yield) else None
-        if given is not None:
-            found.append(given)
+        given: ast.AST = node.value if isinstance(node, ast.Expr) else node
+        if isinstance(given, (ast.Return, ast.Yield)) and given.value is not None:
+            found.append(given.value)
     return found
 
 
@@ -180,9 +176,8 @@ def _assigned(node: ast.stmt, name: str) -> list[ast.expr]:
         return [*found, *(results_in(node.body) if mine and _asserts(node) else ())]
     found = []
     if any(name in _names(target) for target in _targets(node)):
-        value = (
-            node.iter if isinstance(node, (ast.For, ast.AsyncFor)) else getattr(node, "value", None)
-        )
+        is_loop = isinstance(node, (ast.For, ast.AsyncFor))
+        value = getattr(node, "iter" if is_loop else "value", None)
         found = [value] if value is not None else []
     if not hasattr(node, "body"):
         found += [
@@ -218,7 +213,7 @@ def _asserts(node: ast.stmt) -> bool:
     return any(ast.unparse(head).rpartition(".")[2] in RAISES for head in heads)
 
 
-# --- Which functions of the project the failing statement of a test looks at the results of -----------
+# --- What the failing statement looks at --------------------------------------------------------------
 
 DEEPEST = 12
 """Helpers and fixtures that are followed one into the other. Chosen."""
@@ -285,16 +280,10 @@ class Reader:
         self._line = line
         self._depth = depth
         self._steps = iter(range(MOST)) if steps is None else steps
-        self._local = {
-            name: what
-            for name, what in bound(function.node.body)
-            if isinstance(what[0], (ast.Import, ast.ImportFrom))
-        }
-        self._inner = {
-            node.name
-            for node in function.node.body
-            if isinstance(node, (FunctionNode, ast.ClassDef))
-        }
+        body = function.node.body
+        imports = (ast.Import, ast.ImportFrom)
+        self._local = {name: what for name, what in bound(body) if isinstance(what[0], imports)}
+        self._inner = {o.name for o in body if isinstance(o, (FunctionNode, ast.ClassDef))}
         self._parameters = parameters(function.node)
         self._bound: set[str] = set()
         self._open: set[str] = set()
@@ -307,14 +296,12 @@ class Reader:
             UnclearError: it cannot be said.
         """
         self.refuse_effects()
-        if isinstance(node, ast.Assert):
+        if isinstance(node, (ast.Assert, ast.If, ast.While)):
             return self.value(node.test)
         if isinstance(node, (ast.With, ast.AsyncWith)):
             heads = [item.context_expr for item in node.items]
             self._line = (node.end_lineno or node.lineno) + 1
             return self._all([*heads, *results_in(node.body)])
-        if isinstance(node, (ast.If, ast.While)):
-            return self.value(node.test)
         if isinstance(node, (ast.For, ast.AsyncFor)):
             return self.value(node.iter)
         if isinstance(node, (ast.Expr, ast.Assign, ast.AnnAssign, ast.Return)) and node.value:
@@ -449,12 +436,17 @@ class Reader:
         """What a helper of the tests, or a fixture, gives back."""
         if self._depth >= DEEPEST:
             raise UnclearError
-        end = helper.node.end_lineno or helper.node.lineno
-        inner = Reader(helper, end + 1, self._depth + 1, self._steps)
-        inner.refuse_effects()
+        inner = self._inside(helper)
         found = inner._all(results(helper.node))
         self.through |= inner.through
         return found
+
+    def _inside(self, helper: Function) -> Reader:
+        """What reads a whole function that this one calls or is given."""
+        end = helper.node.end_lineno or helper.node.lineno
+        inner = Reader(helper, end + 1, self._depth + 1, self._steps)
+        inner.refuse_effects()
+        return inner
 
     # --- what is what ----------------------------------------------------------------------------
 
@@ -488,10 +480,7 @@ class Reader:
         given = results(fixture.node) if fixture is not None else []
         if fixture is None or len(given) != 1 or self._depth >= DEEPEST:
             return None
-        end = fixture.node.end_lineno or fixture.node.lineno
-        inner = Reader(fixture, end + 1, self._depth + 1, self._steps)
-        inner.refuse_effects()
-        return inner._class_of(given[0])
+        return self._inside(fixture)._class_of(given[0])
 
     def _is_plain(self, node: ast.expr) -> bool:
         """Whether a value is a library's, or a test's data: no other function of the project's."""

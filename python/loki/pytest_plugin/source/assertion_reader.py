@@ -37,7 +37,7 @@ from loki.recognition.root_cause import (
     fails_by_itself,
 )
 
-# --- Which functions of a project lead to which others, by their text ---------------------------------
+# --- Which functions of a project lead to which others ------------------------------------------------
 
 MOST_CALLEES = 200
 """Functions that are followed from one. Chosen."""
@@ -82,8 +82,9 @@ def _definition(sources: Sources, callee: Callee) -> Function | None:
 
 def _named(function: Function) -> Iterator[Function]:
     """The functions that one names, its own class's included; a class stands for making one."""
+    names = [one for one in ast.walk(function.node) if isinstance(one, ast.Name)]
     own = parameters(function.node)
-    own |= {o.id for o in ast.walk(function.node) if isinstance(o, ast.Name) and not _reads(o)}
+    own |= {one.id for one in names if not isinstance(one.ctx, ast.Load)}
     for node in ast.walk(function.node):
         known = None
         if isinstance(node, (ast.Name, ast.Attribute)) and _root(node) not in own:
@@ -96,10 +97,6 @@ def _named(function: Function) -> Iterator[Function]:
             yield known
 
 
-def _reads(node: ast.Name) -> bool:
-    return isinstance(node.ctx, ast.Load)
-
-
 def _root(node: ast.expr) -> str:
     """The first of names with dots between them."""
     while isinstance(node, ast.Attribute):
@@ -107,7 +104,7 @@ def _root(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-# --- How many tests that do not fail name a function: those speak for it ------------------------------
+# --- How many tests that do not fail name a function --------------------------------------------------
 
 MOST_BYTES = 4_000_000
 """Characters of test files that are parsed for this; where there are more, nothing is blamed. Chosen:
@@ -201,7 +198,7 @@ def names_in(test: Function) -> frozenset[str]:
         if id(function.node) in seen:
             continue
         seen.add(id(function.node))
-        names = set(_words(function.node))
+        names = _names(function.node)
         found |= names
         for name in names:
             known = function.module.named(name)
@@ -212,15 +209,13 @@ def names_in(test: Function) -> frozenset[str]:
     return frozenset(found)
 
 
-def _words(node: ast.AST) -> Iterator[str]:
-    for part in ast.walk(node):
-        if isinstance(part, ast.Name):
-            yield part.id
-        elif isinstance(part, ast.Attribute):
-            yield part.attr
+def _names(node: ast.AST) -> set[str]:
+    parts = list(ast.walk(node))
+    found = {part.id for part in parts if isinstance(part, ast.Name)}
+    return found | {part.attr for part in parts if isinstance(part, ast.Attribute)}
 
 
-# --- What the failing tests of a run assert on, read from the project's files -------------------------
+# --- What the failing tests of a run assert on --------------------------------------------------------
 
 LARGEST = 1_000_000
 """Bytes of a file that is read. Chosen: larger ones were written by programs."""
@@ -330,9 +325,7 @@ def _text(project: Path, path: str) -> str | None:
         return None
     file = project / path
     try:
-        if file.stat().st_size > LARGEST:
-            return None
-        return file.read_text("utf-8")
+        return file.read_text("utf-8") if file.stat().st_size <= LARGEST else None
     except (OSError, ValueError):
         return None
 
