@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from loki.base.error import UsageError
+from loki.base.text_format import amount
 from loki.cli.common import Project, load_project, project_option, show_json
 
 if TYPE_CHECKING:
@@ -46,11 +47,10 @@ def command(
     if json:
         show_json([one.to_dict() for one in closed])
         return
-    where = project_option(project)
     for one in closed:
         typer.echo(_tell(one))
     if any(one.candidates for one in closed):
-        typer.echo(f"decide: loki review{where}")
+        typer.echo(f"decide: loki review{project_option(project)}")
     if not closed:
         what = "no branch with an open run is merged or deleted" if all_ else "no run is open here"
         typer.echo(f"Nothing to close: {what}.")
@@ -67,7 +67,6 @@ def _one(runs: Runs, branch: str | None) -> list[Closed]:
 def _tell(closed: Closed) -> str:
     name = closed.branch or "no branch"
     why = "" if closed.reason == "closed" else f", which is {closed.reason}"
-    signs = f"{closed.signs} sign{'' if closed.signs == 1 else 's'}"
-    lines = [f"closed the run on {name}{why}: {signs}"]
+    lines = [f"closed the run on {name}{why}: {amount(closed.signs, 'sign')}"]
     lines += [f"candidate {one.id}: {one.name}" for one in closed.candidates]
     return "\n".join(lines)

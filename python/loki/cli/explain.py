@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import json as jsonlib
 import os
 import shlex
 import signal
@@ -131,8 +132,6 @@ def _show(said: Explanation, json: bool, output: Path | None, *, error: bool) ->
     from loki.adapters.explanation import tell
 
     if output is not None:
-        import json as jsonlib
-
         from loki.recognition.text import clean
 
         written = jsonlib.dumps(said.to_dict(), indent=2) if json else clean(tell(said))
@@ -146,7 +145,7 @@ def _show(said: Explanation, json: bool, output: Path | None, *, error: bool) ->
         typer.echo(tell(said), err=error)
 
 
-# --- a command ------------------------------------------------------------------------------------
+# --- A command ----------------------------------------------------------------------------------------
 
 
 def _run(workspace: Workspace, words: list[str], json: bool, output: Path | None) -> NoReturn:
@@ -174,32 +173,17 @@ def _after(
     if done.trouble:
         typer.secho(f"loki: {done.trouble}", err=True, fg="red")
     how = f"{_ending(done)} after {_duration(done.duration)}"
-    wanted = json or output is not None
     stopped = done.interrupted or (done.unread and done.signal == signal.SIGPIPE)
-    if (done.exit_code == 0 or stopped) and not wanted:
+    if (done.exit_code == 0 or stopped) and not json and output is None:
         if sys.stderr.isatty():
             typer.secho(f"loki: {how}", err=True, dim=True)
         return
-    kept = done.kept.content()
-    said = explain(
-        workspace,
-        Asked(
-            kept,
-            "command",
-            shlex.join(words),
-            done.exit_code,
-            done.signal,
-            left_out=done.kept.left_out,
-            line=done.kept.line,
-        ),
-    )
+    kept, typed = done.kept, shlex.join(words)
+    about = (kept.content(), "command", typed, done.exit_code, done.signal)
+    said = explain(workspace, Asked(*about, left_out=kept.left_out, line=kept.line))
     if not json:
-        left = (
-            f"; {done.kept.left_out:,} bytes in the middle not looked at"
-            if said.asked.left_out
-            else ""
-        )
-        typer.secho(f"\nloki: {shlex.join(words)}: {how}{left}", err=True, dim=True)
+        left = f"; {kept.left_out:,} bytes in the middle not looked at" if kept.left_out else ""
+        typer.secho(f"\nloki: {typed}: {how}{left}", err=True, dim=True)
     _show(said, json, output, error=True)
 
 
@@ -217,7 +201,7 @@ def _duration(seconds: float) -> str:
     return f"{minutes:.0f} min {rest:.0f} s" if minutes else f"{rest:.1f} s"
 
 
-# --- an output that is there already --------------------------------------------------------------
+# --- An output that is there already ------------------------------------------------------------------
 
 
 def _asked(
@@ -271,11 +255,8 @@ def _read_into(kept: Any, file: Path | None) -> None:
 
 
 def _looks_like_text(file: Path | None, error: OSError) -> bool:
-    return (
-        file is not None
-        and not isinstance(error, PermissionError)
-        and any(c in str(file) for c in " \n")
-    )
+    has_spaces = any(c in str(file or "") for c in " \n")
+    return has_spaces and not isinstance(error, PermissionError)
 
 
 def _refuse_binary(name: str, data: bytes) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
 
 
-# --- which patterns match a text, and why the others do not -------------------------------------------
+# --- Which patterns match a text, and why the others do not -------------------------------------------
 
 _ROUND = 60
 """Characters shown on either side of a hit."""
@@ -64,6 +64,8 @@ def explain(
     Examples: `loki patterns test --text "FluxError: no power"`, `loki patterns test mine.yml build.log`,
     `pytest 2>&1 | loki patterns test -`, `loki patterns test mine.yml`
     """
+    from loki.recognition.match_explanation import explain_match
+
     file, log = _told_apart(files or [], text, builtin)
     own = project / ".loki" / "failure-patterns.yml"
     if file is None and not builtin and own.exists():
@@ -73,8 +75,6 @@ def explain(
         _run_examples(file, name, json)
         return
     known = PatternSet.load(file) if file else PatternSet.default()
-    from loki.recognition.match_explanation import explain_match
-
     said = text if text is not None else _read(log)
     trial = explain_match(known, said, command, language)
     if json:
@@ -110,7 +110,7 @@ def _read(log: Path | None) -> str:
     return data.decode("utf-16" if data.startswith(marks) else "utf-8", "replace")
 
 
-# --- the patterns' own examples ---------------------------------------------------------------
+# --- The patterns' own examples -----------------------------------------------------------------------
 
 
 def _run_examples(file: Path | None, name: str, json: bool) -> None:
@@ -148,7 +148,7 @@ def _examples(file: Path | None) -> tuple[list[str], int]:
     return wrong, sum(found.counts.get(name, 0) for name in counted)
 
 
-# --- one text ---------------------------------------------------------------------------------
+# --- How the answer is shown --------------------------------------------------------------------------
 
 
 def _tell_explanation(trial: MatchExplanation, text: str, name: str) -> list[str]:
@@ -158,31 +158,24 @@ def _tell_explanation(trial: MatchExplanation, text: str, name: str) -> list[str
         number = len(trial.matches)
         many = "1 pattern" if number == 1 else f"{number} patterns, best first,"
         lines = [f"{where} matches {many} of {name}:"]
-        for one in trial.matches:
-            lines += ["", *_tell_pattern(one, text)]
-        return lines
-    lines = [f"Nothing matches: no pattern of {name} reaches {LEAST:.2f}."]
-    lines.append(f"The failure is unknown, and answered with {DEFAULT_STRATEGY}.")
-    for one in trial.close:
+    else:
+        lines = [f"Nothing matches: no pattern of {name} reaches {LEAST:.2f}."]
+        lines.append(f"The failure is unknown, and answered with {DEFAULT_STRATEGY}.")
+    for one in trial.matches or trial.close:
         lines += ["", *_tell_pattern(one, text)]
-    return [*lines, "", *_advice(trial)]
+    return lines if trial.matches else [*lines, "", *_advice(trial)]
 
 
 def _tell_pattern(one: PatternExplanation, text: str) -> list[str]:
-    head = typer.style(one.pattern.id, bold=True)
+    said = f"came close: {one.reason}"
     if one.match:
-        head += (
-            f"  {one.score:.2f}, {band(one.score)} confidence, coverage {one.match.coverage:.2f}"
-        )
-        lines = [f"{head} -> {one.match.strategy}"]
-    else:
-        lines = [f"{head}  came close: {one.reason}"]
+        sure = f"{one.score:.2f}, {band(one.score)} confidence"
+        said = f"{sure}, coverage {one.match.coverage:.2f} -> {one.match.strategy}"
+    lines = [f"{typer.style(one.pattern.id, bold=True)}  {said}"]
     for signal in one.signals:
         if signal.span is not None:
             lines += _tell_hit(signal, text)
-    for signal in one.signals:
-        if signal.almost:
-            lines.append(f"  almost  {signal.signal}: {signal.almost}")
+    lines += [f"  almost  {s.signal}: {s.almost}" for s in one.signals if s.almost]
     missed = [s.signal for s in one.signals if s.span is None and not s.almost and not s.excludes]
     more = f"\n          and {len(missed) - _LISTED} more" if len(missed) > _LISTED else ""
     if missed:
@@ -244,7 +237,7 @@ def _advice(trial: MatchExplanation) -> list[str]:
     ]
 
 
-# --- JSON -------------------------------------------------------------------------------------
+# --- The same as JSON ---------------------------------------------------------------------------------
 
 
 def _explanation_as_data(trial: MatchExplanation, text: str) -> dict[str, Any]:
@@ -287,7 +280,7 @@ def _signal_data(signal: SignalExplanation, text: str) -> dict[str, Any]:
     }
 
 
-# --- check and try out the files that say how failures are recognized ---------------------------------
+# --- Whether pattern files and tool files are right ---------------------------------------------------
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -354,10 +347,9 @@ def check(
     else:
         for one in found:
             _tell(one)
-    if any(one.of("error") for one in found):
-        raise typer.Exit(2)
-    if any(one.of("example") for one in found):
-        raise typer.Exit(1)
+    for severity, code in (("error", 2), ("example", 1)):
+        if any(one.of(severity) for one in found):
+            raise typer.Exit(code)
 
 
 app.command("test")(explain)
@@ -416,15 +408,9 @@ def _tell(one: Any) -> None:
         typer.secho(mask_secrets(str(finding)), fg=_COLORS[finding.severity])
     counted = [_plural(number, name) for name, number in one.counts.items() if number]
     checked = f"{', '.join(counted) or 'nothing'} checked"
-    wrong = [
-        _plural(len(one.of(severity)), name)
-        for severity, name in (
-            ("error", "errors"),
-            ("example", "examples that do not come out"),
-            ("warning", "warnings"),
-        )
-        if one.of(severity)
-    ]
+    names = {"error": "errors", "example": "examples that do not come out", "warning": "warnings"}
+    found = {name: len(one.of(severity)) for severity, name in names.items()}
+    wrong = [_plural(number, name) for name, number in found.items() if number]
     if one.of("error"):
         typer.echo(f"{one.file}: cannot be used: {', '.join(wrong)}")
     elif wrong:

@@ -110,10 +110,12 @@ def command(
         "scope": scope or (),
         "max_attempts": max_attempts,
     }
+    for_task = (agent, agent_command, check, reviewer_command, evaluate_command, max_attempts)
     if task is None:
-        _only_with_task(
-            agent, agent_command, check, reviewer_command, evaluate_command, max_attempts
-        )
+        if any(one is not None for one in for_task):
+            raise UsageError(
+                "what is the agent to do? --agent, --check and the like are for --task 'WHAT'"
+            )
         work = Work.of_command(words or (), shell, workspace.root)
     elif words or shell:
         raise UsageError("expected a command or --task, not both")
@@ -136,10 +138,3 @@ def command(
         show_json(as_data(made, workspace))
     else:
         typer.echo("\n".join(added(made, workspace)))
-
-
-def _only_with_task(*said: object) -> None:
-    if any(one is not None for one in said):
-        raise UsageError(
-            "what is the agent to do? --agent, --check and the like are for --task 'WHAT'"
-        )

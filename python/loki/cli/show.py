@@ -14,6 +14,7 @@ from loki.base import codec
 from loki.base.error import StoreError, UsageError
 from loki.base.text_format import amount, line, span
 from loki.cli.common import Json, Project, find, load_project, show_json
+from loki.cli.history import shown_result
 from loki.memory import task_record
 from loki.memory.task_record import TaskRecord
 
@@ -70,7 +71,7 @@ def command(
     record, attempts = _record(workspace, id_), workspace.history(id_).attempts()
     if attempt is not None:
         attempts = _only(attempts, attempt)
-    notes = _reflections(workspace, id_)
+    notes = list(workspace.store.scan(f"tasks/{id_}/reflections.jsonl"))
     if json:
         made = [one.to_dict() for one in attempts]
         show_json({**_as_json(record), "attempts": made, "reflections": notes})
@@ -102,10 +103,6 @@ def _only(attempts: list[Attempt], number: int) -> list[Attempt]:
         there = f"it has {amount(len(attempts), 'attempt')}"
         raise UsageError(f"no attempt {number} of this task; {there}")
     return found
-
-
-def _reflections(workspace: Workspace, task: str) -> list[dict[str, Any]]:
-    return list(workspace.store.scan(f"tasks/{task}/reflections.jsonl"))
 
 
 def _who(workspace: Workspace, record: TaskRecord) -> str:
@@ -152,7 +149,7 @@ def _head(record: TaskRecord, attempts: Sequence[Attempt], who: str) -> Iterator
 
 
 def _tell(attempt: Attempt, notes: Sequence[Mapping[str, Any]], *, output: bool) -> Iterator[str]:
-    result = "infrastructure" if attempt.infrastructure else attempt.result
+    result = shown_result(attempt)
     shown = typer.style(line(result), fg=_COLORS.get(result, "yellow"))
     yield f"\nattempt {attempt.attempt}  {shown}  {line(attempt.timestamp)}  {span(attempt.duration_ms)}"
     yield from _work(attempt)
@@ -197,11 +194,11 @@ def _failure(attempt: Attempt, notes: Sequence[Mapping[str, Any]]) -> Iterator[s
 
 
 def _verdict(check: CheckRecord) -> str:
-    said = "passed" if check.passed else "failed"
-    code = "" if check.passed else f", exit code {check.exit_code}"
-    if not check.passed and check.exit_code is None:
-        code = ", stopped before it ended"
-    return f"{said} after {span(check.duration_ms)}{code}"
+    took = span(check.duration_ms)
+    if check.passed:
+        return f"passed after {took}"
+    end = "stopped before it ended" if check.exit_code is None else f"exit code {check.exit_code}"
+    return f"failed after {took}, {end}"
 
 
 def _validation(validation: Mapping[str, Any]) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import os
 import platform
@@ -37,9 +36,6 @@ from loki.pytest_plugin.xdist_worker import OUTPUT, XdistWorkerPlugin, has_faile
 from loki.recognition.root_cause import NO_ASSERTIONS, Assertions
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from loki.action.changes.git import CodeState
     from loki.memory.suites.suite_journal import UnfinishedRun
     from loki.pytest_plugin.error_guard import Guard
     from loki.pytest_plugin.failure_recognition import Recognizer
@@ -86,7 +82,7 @@ class Tally:
         """What failed of a test so far, its sub-tests, belongs to a try that is made again."""
         again = [one for one in self.failures if one.test == test]
         self.failures = [one for one in self.failures if one.test != test]
-        self.reruns += (dataclasses.replace(one, outcome="rerun", rerun=number) for one in again)
+        self.reruns += (replace(one, outcome="rerun", rerun=number) for one in again)
 
 
 def counts(stats: Iterable[tuple[str, int]]) -> dict[str, int]:
@@ -114,11 +110,10 @@ class RunRecord:
 
     def __init__(self, place: ProjectRoot, reports: Iterable[Path] = ()) -> None:
         self._place = place
-        self._id = secrets.token_hex(8)
         self._ignored = frozenset(os.path.abspath(path) for path in reports)
-        self._started: datetime | None = None
+        self._run = SuiteRun(id=secrets.token_hex(8))
         self._began = 0.0
-        self._code: CodeState | None = None
+        self._code: dict[str, str] = {}
         self._asking: threading.Thread | None = None
 
     def start(self, journal: Journal, *, has_workers: bool) -> None:
@@ -130,12 +125,10 @@ class RunRecord:
         """
         from loki.base.manual_clock import clock_of
 
-        self._started = clock_of(os.environ).now()
+        started = isoformat(clock_of(os.environ).now())
         self._began = time.perf_counter()
-        known = SuiteRun(
-            id=self._id, started_at=isoformat(self._started), environment=_environment()
-        )
-        journal.open(self.folder, known, has_workers=has_workers)
+        self._run = replace(self._run, started_at=started, environment=_environment())
+        journal.open(self.folder, self._run, has_workers=has_workers)
         self._asking = threading.Thread(target=self._ask, args=(journal,), name="loki", daemon=True)
         self._asking.start()
 
@@ -152,15 +145,10 @@ class RunRecord:
         """
         if self._asking is not None:
             self._asking.join()
-        code = self._code
-        return SuiteRun(
-            id=self._id,
-            started_at=isoformat(self._started) if self._started else "",
+        return replace(
+            self._run,
+            **self._code,
             duration_ms=round(1000 * (time.perf_counter() - self._began)),
-            branch=code.branch if code else "",
-            commit=code.commit if code else "",
-            tree=code.tree if code else "",
-            environment=_environment(),
             passed=tally.passing(self._place.prefix),
             failures=tuple(tally.failures),
             reruns=tuple(tally.reruns),
@@ -183,8 +171,9 @@ class RunRecord:
     def _ask(self, journal: Journal) -> None:
         from loki.action.changes.git import code_state
 
-        code = self._code = code_state(os.fspath(self._place.project), self._ignored)
-        journal.write("code", {"branch": code.branch, "commit": code.commit, "tree": code.tree})
+        found = code_state(os.fspath(self._place.project), self._ignored)
+        self._code = {"branch": found.branch, "commit": found.commit, "tree": found.tree}
+        journal.write("code", self._code)
 
 
 def _environment() -> str:

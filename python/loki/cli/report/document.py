@@ -13,8 +13,6 @@ from urllib.parse import quote
 
 from loki.base.markup import escaped
 
-# --- What a report consists of, whatever it is written in: sections of texts, tables and charts -------
-
 
 @dataclass(frozen=True, slots=True)
 class Link:
@@ -139,8 +137,7 @@ class Document:
     sections: Sequence[Section]
 
 
-# ------------------------------------------------------------------------------------------------------
-# Charts as inline SVG: no script, no resource from elsewhere; colors come from the page's style.
+# --- Charts as inline SVG: colors come from the page's style ------------------------------------------
 
 WIDTH, HEIGHT = 720, 240
 LEFT, RIGHT, TOP, BOTTOM = 48, 12, 12, 28

@@ -119,18 +119,15 @@ def _block(block: Block, charts: Iterator[int]) -> str:
         return f"<dl>{''.join(map(_fact, block.facts))}</dl>"
     if isinstance(block, Table):
         return _table(block)
-    if isinstance(block, Bars):
-        return _figure(block.title, document.bars, block, charts)
-    if isinstance(block, Stacks):
-        return _figure(block.title, document.stacks, block, charts)
-    return _figure(block.title, document.curve, block, charts)
+    title, drawn = escaped(block.title), _DRAWN[type(block)](block, next(charts))
+    return f'<figure><figcaption aria-hidden="true">{title}</figcaption>{drawn}</figure>'
 
 
-def _figure(
-    title: str, draw: Callable[..., str], block: Bars | Stacks | Curve, charts: Iterator[int]
-) -> str:
-    drawn = draw(block, next(charts))
-    return f'<figure><figcaption aria-hidden="true">{escaped(title)}</figcaption>{drawn}</figure>'
+_DRAWN: dict[type, Callable[..., str]] = {
+    Bars: document.bars,
+    Stacks: document.stacks,
+    Curve: document.curve,
+}
 
 
 def _fact(fact: tuple[str, str, str]) -> str:

@@ -54,6 +54,9 @@ def compose(summary: Summary, title: str, about: str, pages: str) -> Document:
         about: which project, period and tasks.
         pages: where ``.loki`` is, relative to where the report will be.
     """
+    if not summary.attempts and not summary.statuses:
+        nothing = "No attempt was made here yet, or none in this period: see `loki run --help`."
+        return Document(title, about, [Section("Overview", [Text(nothing)])])
     times = axis(summary.hours)
     sections = [
         Section("Overview", list(_overview(summary))),
@@ -68,9 +71,7 @@ def compose(summary: Summary, title: str, about: str, pages: str) -> Document:
         Section("Infrastructure", list(_infrastructure(summary))),
         Section("Cost and tokens", list(_cost(summary, times))),
     ]
-    return Document(
-        title, about, sections if summary.attempts or summary.statuses else sections[:1]
-    )
+    return Document(title, about, sections)
 
 
 def percent(share: float | None) -> str:
@@ -89,26 +90,21 @@ def number(value: float | None) -> str:
 
 
 def _overview(summary: Summary) -> Iterator[Block]:
-    if not summary.attempts and not summary.statuses:
-        yield Text("No attempt was made here yet, or none in this period: see `loki run --help`.")
-        return
     ended, statuses = summary.ended, summary.statuses
     open_ = sum(statuses.values()) - ended
     still = f"{amount(open_, 'execution')} not ended" if open_ else ""
+    idle = f"{summary.nothing_to_do:,} times nothing to do" if summary.nothing_to_do else ""
     mean_time = summary.mean_time_to_success_ms
     made = sum(summary.attempts.values())
+    infrastructure = f"{summary.attempts['infrastructure']:,} of them infrastructure"
     yield Facts(
         [
-            ("Tasks", f"{summary.tasks:,}", _nothing_to_do(summary)),
+            ("Tasks", f"{summary.tasks:,}", idle),
             ("Executions that ended", f"{ended:,}", still),
             ("Succeeded", percent(summary.success_rate), f"{statuses['success']:,}"),
             ("Asked a person", percent(summary.escalation_rate), f"{statuses['escalated']:,}"),
             ("Dead letters", percent(summary.dead_letter_rate), f"{summary.dead_letter_count:,}"),
-            (
-                "Attempts",
-                f"{made:,}",
-                f"{summary.attempts['infrastructure']:,} of them infrastructure",
-            ),
+            ("Attempts", f"{made:,}", infrastructure),
             ("Attempts to success", number(summary.mean_attempts_to_success), "mean"),
             ("Time to success", "-" if mean_time is None else span(mean_time), "mean, with waits"),
         ]
@@ -116,11 +112,6 @@ def _overview(summary: Summary) -> Iterator[Block]:
     if statuses["unverified"]:
         count = amount(statuses["unverified"], "execution")
         yield Text(f"{count} ended unverified: no check said whether the work was done.")
-
-
-def _nothing_to_do(summary: Summary) -> str:
-    count = summary.nothing_to_do
-    return f"{count:,} times nothing to do" if count else ""
 
 
 def _over_time(summary: Summary, times: Axis) -> Iterator[Block]:
@@ -146,10 +137,8 @@ def _patterns(summary: Summary) -> Iterator[Block]:
     yield Text(
         "Success is of executions: the share of those that met the pattern, ended, and succeeded."
     )
-    yield Bars(
-        "Failed attempts by pattern",
-        [(_named(name), totals.failures, f"{totals.failures:,}") for name, totals in found[:12]],
-    )
+    bars = [(_named(n), totals.failures, f"{totals.failures:,}") for n, totals in found[:12]]
+    yield Bars("Failed attempts by pattern", bars)
     head = ("Pattern", "Failed attempts", "Executions", "Success", "Mean attempts")
     yield from _table(head, [_pattern_row(name, totals) for name, totals in found])
 
@@ -178,20 +167,14 @@ def _strategies(summary: Summary) -> Iterator[Block]:
         "attempt showed that it is gone; uses of which nobody knows are left out. Of ten uses or "
         f"more, under {LOW} is weak and over {HIGH} reliable."
     )
-    judged = [(n, t) for n, t in found if t.success_rate is not None]
-    yield Bars(
-        "Success of each strategy's uses",
-        [
-            (
-                name,
-                totals.success_rate or 0.0,
-                f"{percent(totals.success_rate)} of {_known(totals)}",
-            )
-            for name, totals in judged[:12]
-        ],
-        1.0,
-        ((WEAK, LOW), (RELIABLE, HIGH)),
-    )
+    judged = [(name, totals, totals.success_rate) for name, totals in found]
+    bars = [
+        (name, rate, f"{percent(rate)} of {totals.cured + totals.not_cured:,}")
+        for name, totals, rate in judged
+        if rate is not None
+    ]
+    marks = ((WEAK, LOW), (RELIABLE, HIGH))
+    yield Bars("Success of each strategy's uses", bars[:12], 1.0, marks)
     head = (
         "Strategy",
         "Verdict",
@@ -203,10 +186,6 @@ def _strategies(summary: Summary) -> Iterator[Block]:
         "Mean attempts",
     )
     yield from _table(head, [_strategy_row(name, totals) for name, totals in found], 2)
-
-
-def _known(totals: StrategyTotals) -> str:
-    return f"{totals.cured + totals.not_cured:,}"
 
 
 def _strategy_row(name: str, totals: StrategyTotals) -> tuple[str, ...]:
@@ -249,13 +228,12 @@ def _catches(summary: Summary) -> Iterator[Block]:
     if not runs:
         yield Text("VALIDATE never ran: whoever edits by themselves is not validated.")
         return
-    rate = percent(summary.pre_validation_catch_rate)
-    note = f"{summary.caught:,} of {summary.failures:,} failed attempts"
+    caught = f"{summary.caught:,} of {summary.failures:,} failed attempts"
     yield Facts(
         [
             ("Runs of VALIDATE", f"{runs:,}", ""),
             ("Passed", percent(passed / runs), f"{passed:,}"),
-            ("Failures caught", rate, note),
+            ("Failures caught", percent(summary.pre_validation_catch_rate), caught),
         ]
     )
     common = summary.catches.most_common(12)
@@ -308,10 +286,8 @@ def _checks(summary: Summary) -> Iterator[Block]:
     if not found:
         yield Text("No check ran.")
         return
-    yield Bars(
-        "Mean time of a run",
-        [(name, totals.mean_ms, span(totals.mean_ms)) for name, totals in found[:10]],
-    )
+    bars = [(name, totals.mean_ms, span(totals.mean_ms)) for name, totals in found[:10]]
+    yield Bars("Mean time of a run", bars)
     head = ("Check", "Runs", "Failed", "Mean", "Longest", "In all")
     yield from _table(head, [_check_row(name, totals) for name, totals in found])
 
