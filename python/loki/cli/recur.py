@@ -9,7 +9,7 @@ import typer
 
 from loki.base import path_containment
 from loki.base.error import UsageError
-from loki.cli import recur_add, recur_change, recur_show
+from loki.cli import recur_change, recur_show
 from loki.cli.common import Json, Project, TaskId, open_project, show_json, take_signals
 from loki.cli.recur_show import found
 from loki.jobs.recurring.recurring_tasks import FOLDER, hold_task
@@ -31,7 +31,7 @@ app = typer.Typer(
 )
 
 
-app.command("add", context_settings={"allow_interspersed_args": False})(recur_add.command)
+app.command("add", context_settings={"allow_interspersed_args": False})(recur_change.add)
 app.command("pause")(recur_change.pause)
 app.command("resume")(recur_change.resume)
 app.command("edit")(recur_change.edit)

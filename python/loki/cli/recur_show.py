@@ -1,4 +1,4 @@
-"""How recurring tasks are shown."""
+"""How recurring tasks and their triages are found and shown."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import shlex
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import typer
 
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
-from loki.base.time import argument_seconds, isoformat, local_zone
+from loki.base.time import isoformat
 from loki.cli.common import find, show_json
 from loki.cli.show import quote
 from loki.jobs.recurring.recurring_run import RunRecord
@@ -29,38 +29,7 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 
-# --- What the commands for recurring tasks share ------------------------------------------------------
-
-Zone = Annotated[
-    str | None,
-    typer.Option(help="Time zone of --cron, like Europe/Berlin. [default: this machine's]"),
-]
-CronText = Annotated[
-    str | None,
-    typer.Option(
-        help="When: minute, hour, day of month, month, day of week ('30 8 * * mon-fri'); six fields "
-        "begin with the second; or @hourly, @daily, @weekly, @monthly, @yearly."
-    ),
-]
-Every = Annotated[
-    str | None,
-    typer.Option(help="Or again and again, so long after the last one ended: 90s, 10m, 1h30m."),
-]
-Timeout = Annotated[
-    str | None,
-    typer.Option(help="Time for a run; a command is ended then and has failed. [default: none]"),
-]
-MaxIterations = Annotated[
-    int | None, typer.Option(min=1, help="With --every: done after so many successful ones.")
-]
-MaxFailureRestarts = Annotated[
-    int | None,
-    typer.Option(
-        min=0,
-        help="With --every: failures in a row that are tried again; one more stops the task, and it "
-        "waits for you. [default: 3]",
-    ),
-]
+# --- The recurring task that somebody means -----------------------------------------------------------
 
 
 def found(workspace: Workspace, wanted: str) -> str:
@@ -91,38 +60,7 @@ def recurring_id(workspace: Workspace, wanted: str) -> str | None:
     return None
 
 
-def schedule_said(
-    cron: str | None,
-    every: str | None,
-    zone: str | None,
-    max_iterations: int | None,
-    max_failure_restarts: int | None,
-) -> dict[str, Any]:
-    """What a task's file says of its schedule.
-
-    Raises:
-        UsageError: both or none are said, or an option that is for the other.
-    """
-    if (cron is None) == (every is None):
-        raise UsageError(
-            "when? Expected --cron 'MINUTE HOUR DAY MONTH WEEKDAY' or --every DURATION, one of them"
-        )
-    if cron is not None:
-        if max_iterations is not None or max_failure_restarts is not None:
-            raise UsageError("--max-iterations and --max-failure-restarts are for --every")
-        return {"cron": cron, "zone": zone or local_zone()}
-    if zone is not None:
-        raise UsageError("--zone is for --cron: --every counts from run to run")
-    assert every is not None
-    if not argument_seconds("--every", every):
-        raise UsageError(f"--every is {every}: expected a time above 0, like 10m")
-    said = {"delay": every, "max_iterations": max_iterations}
-    if max_failure_restarts is not None:
-        said["max_failure_restarts"] = max_failure_restarts
-    return said
-
-
-# --- How triages are shown: with their recurring task, and alone --------------------------------------
+# --- How triages are shown ----------------------------------------------------------------------------
 
 SHOWN_TRIAGES = 3
 """Triages that are shown with a task, the last ones."""
