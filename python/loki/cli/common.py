@@ -8,7 +8,7 @@ import re
 import shlex
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -200,14 +200,14 @@ def since_moment(option: str, text: str, now: datetime) -> datetime:
         raise UsageError(f"{option}: {error}; a date like 2026-04-01 can be said, too") from error
 
 
-def take_signals() -> None:
-    """Let Ctrl-C and SIGTERM interrupt, also where a shell in the background had SIGINT ignored."""
-    signal.signal(signal.SIGINT, _interrupt)
-    signal.signal(signal.SIGTERM, _interrupt)
-
-
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
+
+
+def take_signals(answer: Callable[[int, FrameType | None], None] = _interrupt) -> None:
+    """Let Ctrl-C and SIGTERM interrupt, also where a shell in the background had SIGINT ignored."""
+    signal.signal(signal.SIGINT, answer)
+    signal.signal(signal.SIGTERM, answer)
 
 
 # --- The task that somebody means ---------------------------------------------------------------------

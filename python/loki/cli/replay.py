@@ -12,6 +12,7 @@ import typer
 
 from loki.base.error import UsageError
 from loki.base.text_format import line
+from loki.cli.common import picked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,7 +94,7 @@ def _show(run: RecordedRun, found: list[Remark], *, full: bool, json: bool) -> N
     if json:
         for one in found:
             where = {"run": run.id, "file": run.source, "unit": run.unit}
-            typer.echo(jsonlib.dumps({**where, **_told(one)}))
+            typer.echo(jsonlib.dumps({**where, **picked(one, *one.__slots__)}))
         return
     if found:
         typer.secho(line(f"{run.source} ({run.id}, {run.calls} calls)"), bold=True)
@@ -104,10 +105,6 @@ def _show(run: RecordedRun, found: list[Remark], *, full: bool, json: bool) -> N
         if full:
             for part in one.text.splitlines():
                 typer.echo(f"      {line(part)}")
-
-
-def _told(one: Remark) -> dict[str, object]:
-    return {name: getattr(one, name) for name in one.__slots__}
 
 
 def _sum_up(counts: Counter[str], read: Read) -> None:
@@ -122,10 +119,9 @@ def _many(number: int, name: str) -> str:
 
 
 def _show_left_out(read: Read) -> None:
-    for one in read.left_out[:5]:
-        typer.secho(f"left out: {line(one)}", err=True, fg="yellow")
-    if len(read.left_out) > 5:  # noqa: PLR2004 - as many as are shown
-        typer.secho(f"left out: {len(read.left_out) - 5} more", err=True, fg="yellow")
+    shown, more = list(map(line, read.left_out[:5])), len(read.left_out[5:])
+    for told in (*shown, *([f"{more} more"] if more else [])):
+        typer.secho(f"left out: {told}", err=True, fg="yellow")
 
 
 def _convert(runs: Iterator[RecordedRun], file: Path) -> None:

@@ -60,7 +60,10 @@ def command(
         if json:
             show_json([_as_json(record) for record in records])
         else:
-            told = "\n".join(line(_describe(record)) for record in records)
+            told = "\n".join(
+                line(f"{record.id}  {record.status or 'running or interrupted'}  {record.title}")
+                for record in records
+            )
             typer.echo(told or "No task here yet: see `loki run --help`.")
         return
     tasks = workspace.tasks()
@@ -90,11 +93,6 @@ def _record(workspace: Workspace, task: str) -> TaskRecord:
 
 def _as_json(record: TaskRecord) -> dict[str, Any]:
     return codec.write(record) if record else {"id": record.id, "title": record.title}
-
-
-def _describe(record: TaskRecord) -> str:
-    """One line for a task's record: status, attempts and title."""
-    return f"{record.id}  {record.status or 'running or interrupted'}  {record.title}"
 
 
 def _only(attempts: list[Attempt], number: int) -> list[Attempt]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as jsonlib
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -21,9 +21,8 @@ from loki.cli.common import (
     project_option,
     show_json,
 )
-
-if TYPE_CHECKING:
-    from loki.jobs.queue.queued_task import QueuedTask
+from loki.jobs.queue import queue as project_queue
+from loki.jobs.queue.queued_task import PRIORITIES, QueuedTask, read_entry, unread, waits_for
 
 Texts = list[str] | None
 Text = str | None
@@ -115,15 +114,12 @@ def command(
     Several at once, which may depend on each other: `loki submit --json-file tasks.json`, with
     `[{"id": "a", "title": "Add it"}, {"id": "b", "title": "Use it", "dependencies": ["a"]}]` in it
     """
-    from loki.jobs.queue import queue as project_queue
-    from loki.jobs.queue.queued_task import QueuedTask
-
     if (task is None) == (json_file is None):
         raise UsageError("what is to be queued? Expected --task or --json-file, one of them")
-    if json_file is not None:
+    if task is None:
+        assert json_file is not None
         tasks = _tasks_in(json_file)
     else:
-        assert task is not None
         said = QueuedTask(
             id_ or task_id(task),
             task,
@@ -172,8 +168,6 @@ def command(
 
 
 def _waits(task: QueuedTask, where: Any) -> str:
-    from loki.jobs.queue.queued_task import waits_for
-
     waiting = waits_for(task, where)
     if not waiting:
         return ""
@@ -187,8 +181,6 @@ def priority_of(text: str) -> str | float:
     Raises:
         UsageError: it is none.
     """
-    from loki.jobs.queue.queued_task import PRIORITIES
-
     if text.strip().lower() in PRIORITIES:
         return text.strip().lower()
     try:
@@ -207,8 +199,6 @@ def _tasks_in(name: str) -> list[QueuedTask]:
         ConfigError: it is none; says where.
         UsageError: it cannot be read.
     """
-    from loki.jobs.queue import queued_task
-
     try:
         text = sys.stdin.read() if name == "-" else Path(name).read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -225,10 +215,10 @@ def _tasks_in(name: str) -> list[QueuedTask]:
     found = []
     for number, one in enumerate(data if isinstance(data, list) else [data], 1):
         try:
-            found.append(queued_task.read_entry(one))
+            found.append(read_entry(one))
         except ValueError as error:
             raise ConfigError(f"task {number}: {error}", file=file) from error
-        if isinstance(one, dict) and (wrong := queued_task.unread(one)):
+        if isinstance(one, dict) and (wrong := unread(one)):
             said = ", ".join(f"{name} is {one[name]!r}" for name in wrong)
             raise ConfigError(f"task {number}: {line(said)}: see `loki submit --help`", file=file)
     if not found:

@@ -67,11 +67,8 @@ def command(
             done = dispatcher.tick()
             dispatcher.close()
         attend(workspace)
-        tell(
-            done,
-            json=json,
-            also_nothing="Nothing else was due." if unusable else "Nothing was due.",
-        )
+        nothing = "Nothing else was due." if unusable else "Nothing was due."
+        tell(done, json=json, also_nothing=nothing)
         return
     is_simulated = scheduling.is_simulated(workspace)
     daily = Daily(workspace, echo)
@@ -93,11 +90,11 @@ def _tell_unusable(workspace: Workspace) -> bool:
     """Tell of tasks that never run, as their file is torn or says what cannot be; whether there are any."""
     found = [one for one in RecurringTasks(workspace.store).all() if isinstance(one, Unreadable)]
     for one in found:
-        name = f".loki/recurring/{line(one.id)}/task.json"
-        told = f"{name} cannot be used, so it never runs: {line(one.reason)}"
-        typer.secho(
-            f"loki: {told}; mend it, or loki recur remove {line(one.id)}", err=True, fg="red"
+        id_ = line(one.id)
+        told = (
+            f".loki/recurring/{id_}/task.json cannot be used, so it never runs: {line(one.reason)}"
         )
+        typer.secho(f"loki: {told}; mend it, or loki recur remove {id_}", err=True, fg="red")
     return bool(found)
 
 

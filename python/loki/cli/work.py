@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-import signal
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
@@ -166,8 +166,7 @@ def stop_by_signal(pool: WorkerPool) -> None:
         stopped = True
         pool.stop()
 
-    signal.signal(signal.SIGINT, stop)
-    signal.signal(signal.SIGTERM, stop)
+    take_signals(stop)
 
 
 def tell(what: LeasedTask | Finished, count: PoolCounts | None) -> None:
@@ -194,10 +193,8 @@ def _summary(pool: WorkerPool) -> str:
     held, nameless = pool.delayed(), pool.without_agent()
     if not pool.finished and not held and not nameless:
         return "Nothing to work on: `loki submit` queues a task, `loki queue` tells what waits."
-    counts: dict[str, int] = {}
-    for one in pool.finished:
-        counts[_TOLD[one.place]] = counts.get(_TOLD[one.place], 0) + 1
     plural = {"dead letter": "dead letters"}
+    counts = Counter(_TOLD[one.place] for one in pool.finished)
     amounts = (f"{n} {plural.get(what, what) if n > 1 else what}" for what, n in counts.items())
     lines = [", ".join(amounts)] if counts else []
     for one in pool.finished:

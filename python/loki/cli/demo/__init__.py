@@ -12,12 +12,15 @@ import sys
 import sysconfig
 import tempfile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from loki.base.error import UsageError
 from loki.cli.common import load_project, log_to_console, show_json
+
+if TYPE_CHECKING:
+    from loki.cli.demo.scenario import Story
 
 TOOLS = ("pytest", "ruff", "mypy")
 
@@ -37,22 +40,18 @@ def command(
     that you see a second attempt, a sign, an automatic fix, a proposal that is refused before
     anything is written, an escalation and a dead letter. Needs `pip install 'loki-core[demo]'`.
     """
+    from loki.cli.demo.scenario import STORIES
+
     _need_tools()
     root = _project(directory)
     log_to_console()
-    rows = [_work(root, number) for number in range(len(_stories()))]
+    rows = [_work(root, number, story) for number, story in enumerate(STORIES, 1)]
     if json:
         show_json({"project": str(root), "tasks": [row["outcome"] for row in rows]})
     else:
         _show(root, rows)
     if any(row["outcome"]["status"] != row["expected"] for row in rows):
         raise typer.Exit(1)
-
-
-def _stories() -> Any:
-    from loki.cli.demo.scenario import STORIES
-
-    return STORIES
 
 
 def _need_tools() -> None:
@@ -82,11 +81,10 @@ def _project(directory: Path | None) -> Path:
     return root
 
 
-def _work(root: Path, number: int) -> dict[str, Any]:
+def _work(root: Path, number: int, story: Story) -> dict[str, Any]:
     from loki.agents.scripted import ScriptedAgent
 
-    story = _stories()[number]
-    typer.secho(f"\n{number + 1}. {story.title}", bold=True, err=True)
+    typer.secho(f"\n{number}. {story.title}", bold=True, err=True)
     workspace = load_project(root)
     task = workspace.task(
         story.title, checks=story.checks, kind=story.kind, max_attempts=story.max_attempts
