@@ -238,13 +238,14 @@ class ImportGraph:
 
     def _candidates(self, frontier: Mapping[str, object]) -> set[str]:
         """The files that may depend on the frontier, as can be told at a glance."""
-        names = _Names(frontier, self.files)
+        words = _words_for(frontier, self.files)
         below = {language_of(p) for p in frontier if posixpath.basename(p) in self.shared}
         found: set[str] = set()
         for language, paths in self._known.items():
-            if language in names.any or language in below:
+            wanted = words.get(language, set())
+            if wanted is None or language in below:
                 found.update(paths)
-            elif wanted := names.words.get(language):
+            elif wanted:
                 found |= self._index(language).holding(wanted)
         return found
 
@@ -292,22 +293,22 @@ class ImportGraph:
         return self._resolved[path]
 
 
-class _Names:
-    """The words that a file must hold to import one of some files, by language."""
-
-    def __init__(self, paths: Iterable[str], files: Files) -> None:
-        self.words: dict[str, set[str]] = defaultdict(set)
-        self.any: set[str] = set()
-        """Languages of which every file may import one of them."""
-        for path in paths:
-            language = language_of(path)
-            # Go's are extracted fast, and packages go by their folder's name or by another.
-            if language == "go" or (language == "javascript" and _is_named(path, files)):
-                self.any.add(language)
-            elif language is not None:
-                word = word_for(path)
-                is_folder = posixpath.basename(path).partition(".")[0] != word
-                self.words[language] |= {word, RELATIVE} if is_folder else {word}
+def _words_for(paths: Iterable[str], files: Files) -> dict[str, set[str] | None]:
+    """By language, the words of which a file must hold one to import one of some files; None: none."""
+    found: dict[str, set[str] | None] = {}
+    for path in paths:
+        language = language_of(path)
+        if language is None:
+            continue
+        words = found.setdefault(language, set())
+        # Go's are extracted fast, and packages go by their folder's name or by another.
+        if language == "go" or (language == "javascript" and _is_named(path, files)):
+            found[language] = None
+        elif words is not None:
+            word = word_for(path)
+            is_folder = posixpath.basename(path).partition(".")[0] != word
+            words |= {word, RELATIVE} if is_folder else {word}
+    return found
 
 
 def _is_named(path: str, files: Files) -> bool:

@@ -108,11 +108,9 @@ def lex(text: str, lexer: str, *, tests: bool = False) -> Lexed:
         return Lexed(text, text, text, (), ())
     comments: list[tuple[int, int]] = []
     strings: list[tuple[int, int]] = []
-    code, source, at, names = [], [], 0, expression.groupindex
+    code, source, at = [], [], 0
     for match in expression.finditer(text):
-        kind = "c" if match.start("c") >= 0 else "s"
-        if "r" in names and match.start("r") >= 0:
-            kind = "r"
+        kind = match.lastgroup or "s"  # c: a comment, s: a string, r: a regular expression
         begin, end = match.span(kind)
         code.append(text[at:begin])
         source.append(text[at:begin])

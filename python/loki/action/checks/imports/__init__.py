@@ -21,7 +21,6 @@ from loki.action.checks.imports.project_files import Files, Import
 __all__ = [
     "EXTERNAL",
     "FOUND",
-    "LANGUAGES",
     "MISSING",
     "Files",
     "Import",

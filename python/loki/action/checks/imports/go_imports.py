@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterator
 
 from loki.action.checks.imports.import_location import EXTERNAL, FOUND, MISSING, Location
 from loki.action.checks.imports.project_files import Files, Import, join
@@ -25,59 +26,38 @@ _MODULE = re.compile(r'^[ \t]*module[ \t]+"?([^\s"]+)"?', re.MULTILINE)
 def imports_of(text: str) -> tuple[Import, ...]:
     """What a Go file imports."""
     found: list[Import] = []
-    tokens = _tokens(text)
-    position = 0
-    # package name;
-    while position < len(tokens) and tokens[position][1] in {"package", ";"}:
-        position += 2 if tokens[position][1] == "package" else 1
-    while position < len(tokens):
-        word = tokens[position][1]
-        if word == ";":
-            position += 1
-        elif word == "import":
-            position = _declaration(text, tokens, position + 1, found)
-        else:
+    is_import = is_grouped = False
+    name, before = "", ""
+    for kind, word, index in _tokens(text):
+        if word in {"func", "type", "var", "const"}:
             break
+        if not is_import and before != "package":  # behind that stands a name
+            is_import, is_grouped, name = word == "import", False, ""
+            if word not in {"import", "package", ";"}:
+                break
+        elif kind == "string" and is_import:
+            line_start = text.rfind("\n", 0, index)
+            line = text.count("\n", 0, index) + 1
+            names = (name,) if name else ()
+            found.append(Import(word[1:-1], line, index - line_start, names=names))
+            is_import, name = is_grouped, ""
+        elif word == "(" and before == "import":
+            is_grouped = True
+        elif word == ")" or (word == ";" and not is_grouped):
+            is_import = False
+        else:
+            name = word if word != ";" else ""
+        before = word
     return tuple(found)
 
 
-def _tokens(text: str) -> list[tuple[str, str, int]]:
-    """(kind, text, index) up to what can stand in no import."""
-    tokens: list[tuple[str, str, int]] = []
+def _tokens(text: str) -> Iterator[tuple[str, str, int]]:
+    """(kind, text, index) up to what no import holds."""
     index = 0
     while match := _TOKEN.match(text, index):
         index = match.end()
-        kind = match.lastgroup or ""
-        if kind != "blank":
-            tokens.append((kind, match[0], match.start()))
-            if match[0] in {"func", "type", "var", "const"}:
-                break
-    return tokens
-
-
-def _declaration(
-    text: str, tokens: list[tuple[str, str, int]], position: int, found: list[Import]
-) -> int:
-    """Read one declaration, with or without brackets; the position behind it."""
-    grouped = position < len(tokens) and tokens[position][1] == "("
-    position += grouped
-    name = ""
-    while position < len(tokens):
-        kind, word, index = tokens[position]
-        position += 1
-        if kind == "string":
-            before = text.rfind("\n", 0, index)
-            line = text.count("\n", 0, index) + 1
-            names = (name,) if name else ()
-            found.append(Import(word[1:-1], line, index - before, names=names))
-            name = ""
-            if not grouped:
-                return position
-        elif word == ")" or (not grouped and word == ";"):
-            return position
-        else:
-            name = word if word != ";" else ""
-    return position
+        if match.lastgroup != "blank":
+            yield match.lastgroup or "", match[0], match.start()
 
 
 def locate(import_: Import, importer: str, files: Files) -> Location:

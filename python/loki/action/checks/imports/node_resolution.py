@@ -122,10 +122,8 @@ def _others(config: object) -> Iterator[tuple[str, bool]]:
 
 
 def _config(folder: str, name: str, files: Files) -> str | None:
-    if not name.startswith("."):
-        return None  # of a package
-    base = join(folder, name)
-    if base is None:
+    base = join(folder, name) if name.startswith(".") else None
+    if base is None:  # of a package, or out of the project
         return None
     candidates = (base, base + ".json", f"{base}/tsconfig.json".lstrip("/"))
     return next((path for path in candidates if path in files), None)

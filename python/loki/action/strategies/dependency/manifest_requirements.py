@@ -341,19 +341,16 @@ Entry = tuple[str, str, str]
 
 def _placed(path: str, text: str, entries: Iterator[Entry]) -> list[Requirement]:
     """The entries with the lines on which they stand: each name is looked for behind the one before."""
-    lines, found = text.splitlines(), []
-    seen: dict[str, int] = {}
-    where: dict[str, list[int]] = {}
+    found = []
     wanted = list(entries)
-    names = {name for name, _, _ in wanted}
-    for number, line in enumerate(lines, 1):
-        for word in set(re.findall(r"[@\w][\w./@-]*", line)) & names:
-            where.setdefault(word, []).append(number)
+    places: dict[str, list[int]] = {name: [] for name, _, _ in wanted}
+    for number, line in enumerate(text.splitlines(), 1):
+        for word in set(re.findall(r"[@\w][\w./@-]*", line)) & places.keys():
+            places[word].append(number)
     for name, versions, section in wanted:
-        places = where.get(name) or [1]
-        at = places[min(seen.get(name, 0), len(places) - 1)]
-        seen[name] = seen.get(name, 0) + 1
-        found.append(Requirement(name, versions, path, at, section))
+        lines = places[name] or [1]
+        found.append(Requirement(name, versions, path, lines[0], section))
+        places[name] = lines[1:] or lines
     return found
 
 
