@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from loki.action.changes.journal import UndoResult
     from loki.action.checks.check import Check
     from loki.action.checks.command_detection import Command
+    from loki.action.loop.agent_call import AnyAgent
     from loki.action.processes.command_guard import CommandGuard
     from loki.agents.command_agent import CommandAgent
     from loki.agents.fallback_agent import FallbackAgent
@@ -330,10 +331,7 @@ def run(
             model without a key. Nothing has been run then.
         ConfigError: a file in ``.loki/`` cannot be used.
     """
-    from loki.execution import resolve
-
-    prepared = _task(task, checks, path, options)
-    worker = resolve.agent(prepared.workspace, agent)
+    prepared, worker = _prepared(task, agent, checks, path, options)
     with prepared as entered:
         return entered.run(worker)
 
@@ -347,15 +345,21 @@ async def arun(
     **options: Unpack[TaskOptions],
 ) -> Outcome:
     """The same without blocking the event loop."""
-    from loki.execution import resolve
-
-    prepared = _task(task, checks, path, options)
-    worker = resolve.agent(prepared.workspace, agent)
+    prepared, worker = _prepared(task, agent, checks, path, options)
     with prepared as entered:
         return await entered.arun(worker)
 
 
-def _task(task: str | Task, checks: Sequence[str | Check], path: str, options: TaskOptions) -> Task:
+def _prepared(
+    task: str | Task,
+    agent: AgentLike,
+    checks: Sequence[str | Check],
+    path: str,
+    options: TaskOptions,
+) -> tuple[Task, AnyAgent]:
+    """The task, and who works on it; refused where either cannot be as asked."""
+    from loki.execution import resolve
+
     if isinstance(task, str):
         workspace = Runtime(path)
         kind, complexity = options.get("kind", "bug_fix"), options.get("complexity", "medium")
@@ -365,4 +369,4 @@ def _task(task: str | Task, checks: Sequence[str | Check], path: str, options: T
         found = task
     if not found.spec.checks:
         raise UsageError(assembly.NO_CHECK)
-    return found
+    return found, resolve.agent(found.workspace, agent)

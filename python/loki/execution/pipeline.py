@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import getpass
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -25,8 +26,8 @@ from loki.action.pipelines.pipeline_state import (
     PipelineOutcome,
     PipelineSpec,
     Redo,
+    Rejected,
     RunState,
-    outcome_of,
 )
 from loki.base.error import ConfigError, UsageError
 from loki.base.time import Duration, argument_seconds
@@ -142,8 +143,9 @@ class Pipeline:
                 check's program that does not exist, another run at work here.
         """
         limits = Limits(max_attempts, max_time, wait)
-        with self._run(agents, path, parameters, from_stage, new, limits) as (session, event):
-            return drive(session, event) if event else outcome_of(session.state)
+        begin = partial(self._started, parameters, from_stage, new, limits)
+        with self._open(path, agents, limits, begin) as (session, event):
+            return drive(session, event)
 
     async def arun(
         self,
@@ -159,8 +161,9 @@ class Pipeline:
     ) -> PipelineOutcome:
         """The same without blocking the event loop; cancelling it interrupts the run."""
         limits = Limits(max_attempts, max_time, wait)
-        with self._run(agents, path, parameters, from_stage, new, limits) as (session, event):
-            return await adrive(session, event) if event else outcome_of(session.state)
+        begin = partial(self._started, parameters, from_stage, new, limits)
+        with self._open(path, agents, limits, begin) as (session, event):
+            return await adrive(session, event)
 
     def resume(
         self,
@@ -192,7 +195,8 @@ class Pipeline:
         """
         limits = Limits(max_attempts, max_time, wait)
         answer = Answer(approve, reject, by or _user(), note, context)
-        with self._resumed(agents, run, path, answer, limits) as (session, event):
+        begin = partial(self._resumed, run, answer, limits)
+        with self._open(path, agents, limits, begin) as (session, event):
             return drive(session, event)
 
     async def aresume(
@@ -213,73 +217,59 @@ class Pipeline:
         """The same without blocking the event loop; cancelling it interrupts the run."""
         limits = Limits(max_attempts, max_time, wait)
         answer = Answer(approve, reject, by or _user(), note, context)
-        with self._resumed(agents, run, path, answer, limits) as (session, event):
+        begin = partial(self._resumed, run, answer, limits)
+        with self._open(path, agents, limits, begin) as (session, event):
             return await adrive(session, event)
 
-    # --- opening ----------------------------------------------------------------------------------
+    # --- Opening ----------------------------------------------------------------------------------
 
     @contextmanager
-    def _run(
+    def _open(
         self,
-        agents: Agents | None,
         path: str | Path | Workspace,
+        agents: Agents | None,
+        limits: Limits,
+        begin: Callable[[Workspace], tuple[RunState, Event | None]],
+    ) -> Iterator[tuple[PipelineSession, Event | None]]:
+        """A session that hears a person's word, whichever process says it, and its first event."""
+        workspace = path if isinstance(path, Workspace) else self.workspace_type(path)
+        with workspace.exclusive():
+            state, event = begin(workspace)
+            # A person's no ends the run: nobody is asked any more.
+            is_over = event is None or isinstance(event, Rejected)
+            found = {} if is_over else self._ready(workspace, state, agents)
+            session = PipelineSession(workspace, state, found, self._key(workspace), limits.wait)
+            begins(workspace.folder, run=state.run)
+            with listening(workspace.folder, session.received, run=state.run):
+                yield session, event
+
+    def _started(
+        self,
         parameters: Mapping[str, str] | None,
         from_stage: str | None,
         new: bool,
         limits: Limits,
-    ) -> Iterator[tuple[PipelineSession, Event | None]]:
-        """A session and its first event; None where the run waits for a person."""
-        workspace = path if isinstance(path, Workspace) else self.workspace_type(path)
-        with workspace.exclusive():
-            last = None if new else self._last(workspace)
-            given = self._given(parameters or {})
-            if from_stage is not None:
-                state = self._at(from_stage, last, given, limits)
-                event: Event | None = Redo(from_stage)
-            elif last is None or Phase(last["phase"]) in OVER:
-                state, event = self._begun(workspace, given, limits), Begin()
-            else:
-                state = self._restored(last, given, limits)
-                event = going_on(state)
-            found = self._ready(workspace, state, agents) if event else {}
-            with self._session(workspace, state, found, limits) as session:
-                yield session, event
-
-    @contextmanager
-    def _session(
-        self,
         workspace: Workspace,
-        state: RunState,
-        agents: Mapping[str, AnyAgent],
-        limits: Limits,
-    ) -> Iterator[PipelineSession]:
-        """A session that hears a person's word, whichever process says it."""
-        session = PipelineSession(workspace, state, agents, self._key(workspace), limits.wait)
-        begins(workspace.folder, run=state.run)
-        with listening(workspace.folder, session.received, run=state.run):
-            yield session
+    ) -> tuple[RunState, Event | None]:
+        """Where a run stands, and its first event; None where it waits for a person."""
+        last = None if new else self._last(workspace)
+        given = self._given(parameters or {})
+        if from_stage is not None:
+            return self._at(from_stage, last, given, limits), Redo(from_stage)
+        if last is None or Phase(last["phase"]) in OVER:
+            return self._begun(workspace, given, limits), Begin()
+        state = self._restored(last, given, limits)
+        return state, going_on(state)
 
-    @contextmanager
     def _resumed(
-        self,
-        agents: Agents | None,
-        run: str | None,
-        path: str | Path | Workspace,
-        answer: Answer,
-        limits: Limits,
-    ) -> Iterator[tuple[PipelineSession, Event]]:
-        """A session that goes on with a run, and the event that a person's answer is."""
-        workspace = path if isinstance(path, Workspace) else self.workspace_type(path)
-        with workspace.exclusive():
-            data = pipeline_record.load(workspace.store, run) if run else self._last(workspace)
-            if data is None:
-                raise UsageError(f"pipeline {self.spec.name} has not been run here yet")
-            state = self._restored(data, {}, limits)
-            event = answer.event(state)
-            # A person's no ends the run: nobody is asked any more.
-            found = {} if answer.reject else self._ready(workspace, state, agents)
-            with self._session(workspace, state, found, limits) as session:
-                yield session, event
+        self, run: str | None, answer: Answer, limits: Limits, workspace: Workspace
+    ) -> tuple[RunState, Event]:
+        """Where a run stands, and the event that a person's answer is."""
+        data = pipeline_record.load(workspace.store, run) if run else self._last(workspace)
+        if data is None:
+            raise UsageError(f"pipeline {self.spec.name} has not been run here yet")
+        state = self._restored(data, {}, limits)
+        return state, answer.event(state)
 
     def _key(self, workspace: Workspace) -> str:
         """How records name the file: relative where it is inside the project."""
@@ -381,7 +371,7 @@ class Pipeline:
         # What a revision made of it does not matter: it begins at the stage.
         return replace(state, phase=Phase.INTERRUPTED) if state.phase is Phase.NEW else state
 
-    # --- what a run needs -------------------------------------------------------------------------
+    # --- What a run needs -------------------------------------------------------------------------
 
     def _ready(
         self, workspace: Workspace, state: RunState, agents: Agents | None

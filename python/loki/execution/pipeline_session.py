@@ -202,9 +202,9 @@ class PipelineSession:
             Say: self._say,
         }
 
-    def answer(self, event: Event) -> StageWork | PipelineOutcome:
+    def answer(self, event: Event | None) -> StageWork | PipelineOutcome:
         """Go on with an event up to the next stage's work, or the end."""
-        pending: Event | None = event
+        pending = event
         while pending is not None:
             try:
                 work, pending = self._advance(pending)
@@ -502,15 +502,15 @@ def narrowed(budget: Budget, attempts: int | None, seconds: float) -> Budget:
 # --- Drivers ------------------------------------------------------------------------------------------
 
 
-def drive(session: PipelineSession, event: Event) -> PipelineOutcome:
-    """The whole run, until it ends."""
+def drive(session: PipelineSession, event: Event | None) -> PipelineOutcome:
+    """The whole run, until it ends; without an event it waits for a person."""
     pending = session.answer(event)
     while isinstance(pending, StageWork):
         pending = session.answer(pending.run())
     return pending
 
 
-async def adrive(session: PipelineSession, event: Event) -> PipelineOutcome:
+async def adrive(session: PipelineSession, event: Event | None) -> PipelineOutcome:
     """The same without blocking the event loop; cancelling it interrupts the run."""
     with ThreadPoolExecutor(1, thread_name_prefix="loki-pipeline") as thread:
         pending = await in_thread(thread, session.cancel, session.answer, event)

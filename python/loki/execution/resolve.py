@@ -78,7 +78,7 @@ def named_agent(
             for one in said.fallback
         ),
     ]
-    return _fallback(workspace, agents, name, name)
+    return _fallback(workspace, agents, name)
 
 
 def program(
@@ -296,14 +296,11 @@ def _agent_of(workspace: Workspace, llms: Sequence[Any]) -> ModelAgent:
 
 
 def _fallback(
-    workspace: Workspace,
-    agents: Sequence[AnyAgent],
-    name: str | None = None,
-    reference: str | None = None,
+    workspace: Workspace, agents: Sequence[AnyAgent], name: str | None = None
 ) -> FallbackAgent:
     from loki.agents.fallback_agent import FallbackAgent
 
-    return FallbackAgent(agents, workspace.once(resilience.ways), name, reference)
+    return FallbackAgent(agents, workspace.once(resilience.ways), name, name)
 
 
 def _is_llm(given: Any) -> bool:

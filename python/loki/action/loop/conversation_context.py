@@ -8,7 +8,7 @@ no reflections and no context of before, but the ledger and the last handoffs. W
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from loki.base.log import log_event, quoted
@@ -38,7 +38,7 @@ class Conversation:
 
     Args:
         recorder: what is on record.
-        signals: those of the project; None: nobody asks for anything.
+        signals: those of the project.
         limits: when to begin anew.
 
     Attributes:
@@ -47,8 +47,8 @@ class Conversation:
     """
 
     recorder: Recorder
-    signals: Signals | None = None
-    limits: Limits = field(default_factory=Limits)
+    signals: Signals
+    limits: Limits
 
     def __post_init__(self) -> None:
         """Nothing has been said."""
@@ -93,7 +93,7 @@ class Conversation:
         if due is not None:
             self._clear(due)
             drifts.count = 0
-            if request is not None and self.signals is not None:
+            if request is not None:
                 self.signals.consume(request)
         return self._told
 
@@ -140,21 +140,17 @@ class Conversation:
 
     def _request(self) -> Signal | None:
         task = self.recorder.task.id
-        found = self.signals.pending(CONTEXT_CLEAR_REQUESTED) if self.signals is not None else []
+        found = self.signals.pending(CONTEXT_CLEAR_REQUESTED)
         return next((one for one in found if one.string_field("task_id") in {"", task}), None)
 
     def _clear(self, due: Trigger) -> None:
         line = f"context_clear trigger={due.name} reason={quoted(due.reason)}"
         log_event(self.recorder.task.id, line, warning=due.name == "drifts")
-        self._renew(f"context clear: {due.reason}")
-        self._load, self._errors, self.is_fresh = Load(), Counter(), True
-
-    def _renew(self, why: str) -> None:
-        """Keep where the task stands, and go on from there."""
         if self.progress.last is not None:
             self.cleared = self.progress.last.attempt
-            self._keep(RUNNING, "", why)
+            self._keep(RUNNING, "", f"context clear: {due.reason}")
         self._told = self.session_context.load()
+        self._load, self._errors, self.is_fresh = Load(), Counter(), True
 
     def _keep(self, state: str, reason: str, why: str) -> None:
         kept, last = self._ledger(state, reason), self.progress.last

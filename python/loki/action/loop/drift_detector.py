@@ -110,26 +110,24 @@ class DriftDetector:
         found = list(self._said_by_others())
         if self.settings.detect:
             goal = goal_of(self.task, tree, proposal.change, said, failure, known, shown)
+            commands = tuple(filter(runs, proposal.change.commands))
+            change = Proposed(touched(proposal.change, tree), commands, proposal.description)
             allowed = self._allowed()
-            own = [
-                one
-                for one in drift.detect(proposed_of(proposal, tree, runs), goal)
-                if not one.keys <= allowed
-            ]
+            own = [one for one in drift.detect(change, goal) if not one.keys <= allowed]
             least = drift.rank(self.settings.least)
             found += [one for one in own if drift.rank(one.severity) >= least]
-            self._mention([one for one in own if drift.rank(one.severity) < least])
+            for one in own:
+                if drift.rank(one.severity) < least:
+                    said = (
+                        f"drift severity={one.severity} distance={one.drift_distance} noted only: "
+                    )
+                    log_event(self.task.id, f"{said}{one.detected_drift}")
         if not found:
             return None
         self.count += len(found)
         self.sent_back = tuple(found)
         found.sort(key=lambda one: -drift.rank(one.severity))
         return Drifted(tuple(found), self.count, self.judge is not None and self.judge.can_review)
-
-    def _mention(self, small: Sequence[Drift]) -> None:
-        for one in small:
-            said = f"drift severity={one.severity} distance={one.drift_distance} noted only: "
-            log_event(self.task.id, f"{said}{one.detected_drift}")
 
     def reported(self) -> tuple[Drift, ...]:
         """What the agent was sent back for just now; told once."""
@@ -240,14 +238,6 @@ def record_of(one: Drift, task: TaskSpec) -> dict[str, Any]:
         "original_goal": one_line(task.title, 300),
         "drift_distance": one.drift_distance,
     }
-
-
-def proposed_of(
-    proposal: Proposal, tree: Tree, runs: Callable[[tuple[str, ...]], bool]
-) -> Proposed:
-    """What a proposal does to a project, whose files are read; ``runs``: which commands may run."""
-    commands = tuple(filter(runs, proposal.change.commands))
-    return Proposed(touched(proposal.change, tree), commands, proposal.description)
 
 
 def touched(change: Change, tree: Tree) -> list[Touched]:

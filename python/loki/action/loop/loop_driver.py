@@ -159,6 +159,7 @@ def resumption_status(
     since = last_attempt_before(interventions, execution)
     mine = [attempt for attempt in attempts if attempt.execution == execution]
     counted = [attempt for attempt in mine if attempt.attempt > since]
+    left_over = [of_record(attempt.progress)[1] for attempt in counted]
     return ResumptionStatus(
         execution,
         last,
@@ -172,7 +173,7 @@ def resumption_status(
         failing_files=record.failing_files,
         interventions=interventions,
         stepped_in=intervention is not None,
-        fewest=min(_measured(counted), default=None),
+        fewest=min((count for count in left_over if count is not None), default=None),
     )
 
 
@@ -184,11 +185,6 @@ def _failures(attempts: Sequence[Attempt]) -> tuple[PastFailure, ...]:
         for attempt in attempts
         if attempt.result == "failed" and (failure := attempt.recognized()) is not None
     )
-
-
-def _measured(attempts: Sequence[Attempt]) -> list[int]:
-    found = (of_record(attempt.progress)[1] for attempt in attempts)
-    return [count for count in found if count is not None]
 
 
 # --- One execution of a task --------------------------------------------------------------------------
@@ -336,7 +332,7 @@ class Session:
             return Reflected(error=said, tokens=event.tokens, cost=event.cost)
         return event if isinstance(event, Reflected) else Reflected()
 
-    # --- the agent's circuit breaker --------------------------------------------------------------
+    # --- The agent's circuit breaker --------------------------------------------------------------
 
     def _admit(self) -> Event | None:
         """Leave for a call; else what stands against it."""

@@ -313,7 +313,7 @@ class Performer:
         text, attempt = reflection_question(effect, self.task.title), effect.facts.attempt
         return ReflectionRequest(text, self.task.id, attempt, self.root, self.cancelled)
 
-    # --- the phases ---------------------------------------------------------------------------------
+    # --- The phases ---------------------------------------------------------------------------------
 
     def _run_checks(self, effect: RunChecks) -> Event:
         ran = self.checks.run(self.task.checks, self._tell_check)

@@ -42,10 +42,10 @@ from loki.action.pipelines.pipeline_state import (
     Say,
     StageEnded,
     StageState,
-    page_of_approval,
     shared,
     with_stage,
 )
+from loki.base.time import isoformat
 from loki.decision.backoff import Backoff
 from loki.decision.fallback_policy import IllegalTransition
 
@@ -71,7 +71,8 @@ def admit(state: RunState, now: datetime) -> Step:
     """Past the condition: ask a person where that is wanted, else begin."""
     stage, approval = state.here, state.current.approval
     if stage.requires_approval and (approval is None or approval.digest != stage.digest):
-        page = page_of_approval(state, stage.id, now)
+        stamp = isoformat(now).replace("-", "").replace(":", "")
+        page = f"escalations/{stamp}-{state.task_id(stage.id)}.md"
         waits = {"page": page, "trigger": "approval", "reason": "waits for a person's approval"}
         state = with_stage(state, stage.id, approval=None, digest=stage.digest, **waits)
         return ask(replace(state, phase=Phase.APPROVAL))

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from loki.action.loop.loop_events import Begin, Wait, Waited
 from loki.base import codec
 from loki.base.codec import kept
-from loki.base.time import isoformat
 from loki.memory.task_record import EXIT_CODES
 
 if TYPE_CHECKING:
@@ -434,12 +433,6 @@ class Say:
 
 
 Effect: TypeAlias = ReadOutputs | RunStage | Wait | RollBack | AskApproval | Say
-
-
-def page_of_approval(state: RunState, id_: str, now: datetime) -> str:
-    """Name of the page that asks for leave, relative to ``.loki/``."""
-    stamp = isoformat(now).replace("-", "").replace(":", "")
-    return f"escalations/{stamp}-{state.task_id(id_)}.md"
 
 
 # --- How a run ended, for good or for now -------------------------------------------------------------
