@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from claude_agent_sdk.types import HookCallback, HookContext
 
 
-# --- Hooks that tell a monitor what tools do, and Claude what the monitor says ------------------------
+# --- Hooks that tell a monitor, and Claude ------------------------------------------------------------
 
 
 class Hooks(Watching[Any]):

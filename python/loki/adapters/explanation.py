@@ -132,24 +132,17 @@ def explain(workspace: Workspace, asked: Asked) -> Explanation:
         patterns=workspace.patterns,
         exists=path_exists(asked.root or workspace.root),
     )
-    reasons = _reasons(read, asked)
-    failure = _renumbered(read, asked.line)
-    return Explanation(
-        asked,
-        failure,
-        _where(failure, str(workspace.root)),
-        reasons,
-        seen_before(workspace, failure),
-        _next(workspace, failure, asked.command),
-    )
+    failure, where = _renumbered(read, asked.line), _where(read, str(workspace.root))
+    following = _next(workspace, failure, asked.command)
+    seen = seen_before(workspace, failure)
+    return Explanation(asked, failure, where, _reasons(read, asked), seen, following)
 
 
 def seen_before(workspace: Workspace, failure: Failure) -> tuple[EarlierFailure, ...]:
     """The attempts and tool calls that failed the same way in a project, oldest first."""
 
     histories = ((task, workspace.history(task).attempts()) for task in workspace.tasks())
-    calls = recall_calls(ToolFailures(workspace.store), failure)
-    both = (*recall(histories, failure), *calls)
+    both = *recall(histories, failure), *recall_calls(ToolFailures(workspace.store), failure)
     return tuple(sorted(both, key=lambda one: one.timestamp))
 
 
@@ -252,7 +245,7 @@ def _fix(own: str | None, failure: Failure, command: str | None) -> str | None:
     return shlex.join(word.replace("{file}", failure.path or "") for word in words)
 
 
-# --- as text ----------------------------------------------------------------------------------
+# --- As text ----------------------------------------------------------------------------------
 
 
 def tell(said: Explanation) -> str:
@@ -263,7 +256,9 @@ def tell(said: Explanation) -> str:
     if said.verdict == "unclear":
         return mask_secrets("\n".join(_unclear(said)))
     kind = failure.error_type or failure.error_code
-    title = failure.message if kind and kind in failure.message else _joined(kind, failure.message)
+    title = failure.message
+    if kind and kind not in title:
+        title = ": ".join(filter(None, (kind, title)))
     lines = [typer.style(_shown(title), bold=True)]
     if said.where:
         lines.append(_row("at", said.where))
@@ -378,10 +373,6 @@ def _window(said: Explanation, count: int, most: int) -> tuple[int, int]:
 
 def _row(name: str, text: str) -> str:
     return f"  {name:<6} {text}"
-
-
-def _joined(*parts: str | None) -> str:
-    return ": ".join(part for part in parts if part)
 
 
 def _first(texts: list[str] | tuple[str, ...], most: int) -> str:

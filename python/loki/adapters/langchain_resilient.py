@@ -131,7 +131,7 @@ def names_of(model: BaseChatModel) -> tuple[str, str]:
     return known.get("ls_provider") or "unknown", name
 
 
-# --- A request of an agent, whose model may be one that falls back by itself --------------------------
+# --- Requests of an agent, whose model may fall back by itself ----------------------------------------
 
 
 def ask(monitor: Monitor, handler: Callable[[ModelRequest], T], request: ModelRequest) -> T:

@@ -5,7 +5,6 @@ Needs ``pip install 'loki-core[mcp]'``. Behind ``loki mcp``; ``docs/mcp.md`` tel
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -147,14 +146,6 @@ def server(workspace: Runtime, *, agent: str = "mcp") -> MCPServer:
     tools = Tools(workspace, agent)
     app = Server("loki", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING")
 
-    def tool(function: Callable[..., str], *, reads: bool) -> None:
-        app.add_tool(
-            function,
-            description=" ".join(cleandoc(function.__doc__ or "").split()),
-            annotations=ToolAnnotations(read_only_hint=reads, destructive_hint=False),
-            structured_output=False,
-        )
-
     def explain_failure(output: Output, command: Command = "", exit_code: ExitCode = None) -> str:
         """Call it when a command, a test or a build failed: says what failed, where, of what kind,
         whether it was seen before, and what to do."""
@@ -178,10 +169,14 @@ def server(workspace: Runtime, *, agent: str = "mcp") -> MCPServer:
         must not be done again."""
         return tools.next(output, command, exit_code)
 
-    tool(explain_failure, reads=True)
-    tool(what_was_tried, reads=True)
-    tool(report_attempt, reads=False)
-    tool(what_next, reads=True)
+    for function in (explain_failure, what_was_tried, report_attempt, what_next):
+        reads = function is not report_attempt
+        app.add_tool(
+            function,
+            description=" ".join(cleandoc(function.__doc__ or "").split()),
+            annotations=ToolAnnotations(read_only_hint=reads, destructive_hint=False),
+            structured_output=False,
+        )
     return app
 
 

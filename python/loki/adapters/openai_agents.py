@@ -136,7 +136,7 @@ class LokiRunner(Watching[Any]):
         is_one = isinstance(model, agents.Model) and not isinstance(model, _AskedModel)
         return _AskedModel(model, self._watch) if is_one else model
 
-    # --- tools ------------------------------------------------------------------------------------
+    # --- Tools ------------------------------------------------------------------------------------
 
     def _tool(self, tool: sdk.Tool, known: dict[int, Agent]) -> sdk.Tool:
         """A copy of a tool that loki watches; tools that OpenAI's service runs stay as they are."""
@@ -192,7 +192,7 @@ def _call(context: Any) -> ToolCall:
     return ToolCall.of_json(context.tool_name, context.tool_arguments, context.tool_call_id)
 
 
-# --- models ---------------------------------------------------------------------------------------
+# --- Models ---------------------------------------------------------------------------------------
 
 
 class _AskedModel(StandIn):

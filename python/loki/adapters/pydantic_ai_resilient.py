@@ -31,7 +31,7 @@ from loki.adapters.monitor.monitor import Monitor
 from loki.adapters.resilient_calls import ResilientCalls
 from loki.base.error import BreakerOpen
 
-# --- What is asked in a model's place: through breakers, also where it falls back by itself -----------
+# --- What is asked in a model's place, through breakers -----------------------------------------------
 
 
 def asked_model(model: Model, monitor: Monitor) -> Model:

@@ -31,7 +31,7 @@ from opentelemetry import metrics, trace
 from opentelemetry.metrics import Meter
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
 
-# --- What OpenTelemetry's conventions call a call to a model or an agent ------------------------------
+# --- What OpenTelemetry's conventions call a call -----------------------------------------------------
 
 Attributes = dict[str, str | int | float]
 

@@ -68,9 +68,7 @@ def _folder(path: Path) -> Path:
     if not here.is_dir():
         raise UsageError(f"{path} is not a folder: expected a project that loki has worked in")
     above = next((one for one in here.parents if (one / FOLDER).is_dir()), None)
-    hint = (
-        f"did you mean history({str(above)!r})?"
-        if above
-        else "`loki run` or `pytest --loki` makes it"
-    )
+    hint = "`loki run` or `pytest --loki` makes it"
+    if above:
+        hint = f"did you mean history({str(above)!r})?"
     raise UsageError(f"no {FOLDER} in {here}: expected a project that loki has worked in; {hint}")

@@ -111,7 +111,7 @@ def by_name(table: pa.Table) -> dict[str, pa.Array]:
     return dict(zip(table.column_names, map(whole, table.columns), strict=True))
 
 
-# --- The table ``failures``: seen in attempts, in agents' tool calls and in tests ---------------------
+# --- The table ``failures`` ---------------------------------------------------------------------------
 
 OWN = (
     *("fingerprint", "signature", "tool", "language", "error_type", "error_code", "message"),
@@ -209,7 +209,7 @@ def _of_run(run: SuiteRun) -> Iterator[Mapping[str, Any]]:
         }
 
 
-# --- What loki watched without working itself: agents' tool calls, runs of tests ----------------------
+# --- Agents' tool calls, runs of tests ----------------------------------------------------------------
 
 logger = logging.getLogger("loki")
 

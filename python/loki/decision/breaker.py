@@ -128,7 +128,7 @@ def breaker_html(shown: BreakerSnapshot) -> str:
     )
 
 
-# --- What breakers are made with, by the names of what they stand before ------------------------------
+# --- What breakers are made with, by their names ------------------------------------------------------
 
 CALLS: Mapping[str, Any] = {
     "failure_rate": 0.7,
@@ -445,7 +445,7 @@ class Breaker(_core.Breaker):
     def _repr_html_(self) -> str:
         return breaker_html(self.snapshot())
 
-    # --- what the core calls, never under its lock ------------------------------------------------
+    # --- What the core calls, never under its lock ------------------------------------------------
 
     def _announce(self) -> None:
         # One thread tells all; whoever finds it at work leaves its own news to it, so that the

@@ -197,7 +197,7 @@ class SharedBreaker(Breaker):
 
         return cast("Callable[P, R]", protected)
 
-    # --- what the front of a breaker asks its core ------------------------------------------------
+    # --- What the front of a breaker asks its core ------------------------------------------------
 
     def _send(
         self,
@@ -389,7 +389,7 @@ class Breakers:
         self._add(names)
         return {name: Breaker.snapshot(self[name]) for name in names}
 
-    # --- for the breakers -------------------------------------------------------------------------
+    # --- For the breakers -------------------------------------------------------------------------
 
     def now_ns(self) -> int:
         """Nanoseconds of the monotonic clock."""
@@ -426,7 +426,7 @@ class Breakers:
         self._dropped.append(permit)
         self._look_at = 0.0
 
-    # --- under the lock ---------------------------------------------------------------------------
+    # --- Under the lock ---------------------------------------------------------------------------
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -565,7 +565,7 @@ class Breakers:
         self._breakers[name] = breaker
         return breaker
 
-    # --- the edge ---------------------------------------------------------------------------------
+    # --- The edge ---------------------------------------------------------------------------------
 
     def _moment(self) -> BreakerMoment:
         return moment(*at_one_moment(self.now_ns, self._clock.now), self._boot_id)

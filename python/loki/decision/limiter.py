@@ -145,7 +145,7 @@ class Limiter:
         """How many wait for a slot."""
         return len(self._line)
 
-    # --- under the lock ---------------------------------------------------------------------------
+    # --- Under the lock ---------------------------------------------------------------------------
 
     def _step(self, event: Event) -> None:
         before = next_change(self._state)
@@ -169,7 +169,7 @@ class Limiter:
             del self._line[ticket]
             ticket.wake()
 
-    # --- for slots --------------------------------------------------------------------------------
+    # --- For slots --------------------------------------------------------------------------------
 
     def _join(self, ticket: _Ticket) -> None:
         with self._lock:

@@ -142,7 +142,7 @@ def _files(failure: Failure) -> list[str]:
     return list(dict.fromkeys(path for path in named if path))
 
 
-# --- What failed before in a task, as far as decisions depend on it -----------------------------------
+# --- What failed before in a task ---------------------------------------------------------------------
 
 REMEMBERED = 100
 """Different failures that answers are remembered for; chosen, not measured. A task that fails in more

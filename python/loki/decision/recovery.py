@@ -172,7 +172,8 @@ class Recovery:
         if self.growing_since is None:
             return self.full
         steps = sum(moment <= self.now for moment in _growth(self.growing_since))
-        return _share(self.full, START_PERCENT + STEP_PERCENT * steps)
+        percent = START_PERCENT + STEP_PERCENT * steps
+        return -(-self.full * percent // 100)  # rounded up
 
     @property
     def is_restricted(self) -> bool:
@@ -280,8 +281,3 @@ def _growth(since: float) -> list[float]:
     """The moments at which the share grows, the last of which makes it full."""
     steps = -(-(100 - START_PERCENT) // STEP_PERCENT)
     return [since + STEP_SECONDS * step for step in range(1, steps + 1)]
-
-
-def _share(full: int, percent: int) -> int:
-    """So many percent of it, rounded up."""
-    return -(-full * percent // 100)

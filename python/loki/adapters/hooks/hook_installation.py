@@ -158,7 +158,7 @@ class _Reader:
         return Node(at, position + 1, said, tuple(keys), tuple(starts), tuple(items))
 
 
-# --- putting in and cutting out -------------------------------------------------------------------
+# --- Putting in and cutting out -------------------------------------------------------------------
 
 
 def add(text: str, container: Node, value: Any, key: str | None = None) -> str:
@@ -232,7 +232,7 @@ def _unit(text: str) -> int | str:
     return "\t" if found[1].startswith("\t") else min(len(found[1]), 8)
 
 
-# --- What loki puts into an agent's settings, and takes out again: text in, text out ------------------
+# --- Loki's own part of the settings: text in, text out -----------------------------------------------
 
 HOOKS = "hooks"
 
@@ -557,7 +557,7 @@ def _is_on_path(own: Path, environment: Mapping[str, str]) -> bool:
     return sys.prefix == sys.base_prefix or Path(found).parent != own.parent
 
 
-# --- what is there --------------------------------------------------------------------------------
+# --- What is there --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -655,7 +655,7 @@ def _problem(line: str, project: Path, environment: Mapping[str, str]) -> str:
     return "" if '"loki"' in done.stdout else "it does not find loki any more: install it again"
 
 
-# --- files ----------------------------------------------------------------------------------------
+# --- Files ----------------------------------------------------------------------------------------
 
 
 def _path(agent: HookedAgent, scope: str, project: Path, environment: Mapping[str, str]) -> Path:

@@ -6,12 +6,13 @@ import logging
 import sys
 import warnings
 
+from loki.base.text_format import line
+
 
 def warn_once(message: str) -> None:
     """One line on stderr, with nothing in it that a terminal obeys."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in message).split())
     try:
-        sys.stderr.write(f"loki hook: {line[:500]}\n")
+        sys.stderr.write(f"loki hook: {line(message)[:500]}\n")
         sys.stderr.flush()
     except (OSError, ValueError):
         pass  # nobody reads it

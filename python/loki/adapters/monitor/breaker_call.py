@@ -250,7 +250,7 @@ def seen(error: Exception, heard: list[Exception]) -> Exception:
 # --- What the breaker of a tool is told ---------------------------------------------------------------
 
 
-# --- The breaker of a service that a program asks by itself, and again --------------------------------
+# --- The breaker of a service that a program asks by itself -------------------------------------------
 
 
 class ReportedCalls:

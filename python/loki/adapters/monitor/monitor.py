@@ -139,7 +139,7 @@ def as_here(text: str, mapped: Mapping[str, str]) -> str:
     return re.sub(f"{_BEFORE}({names}){_AFTER}", lambda m: m[1] + mapped[m[2]].rstrip("/"), text)
 
 
-# --- What came of a tool's call: whether it failed, with what, and whether it is of the project -------
+# --- What came of a tool's call -----------------------------------------------------------------------
 
 _TAG = re.compile(r"</?[a-z_]+>")
 _SENTENCE = re.compile(r".{1,299}?(?:[.!?](?=\s|$)|$)")
@@ -306,7 +306,7 @@ def _is_in(path: str, folder: str) -> bool:
     return os.path.commonpath((path, folder)) == os.path.normpath(folder)
 
 
-# --- Where the state of a session is: in memory, or in a file that processes share --------------------
+# --- Where the state of a session is ------------------------------------------------------------------
 
 FOLDER = "state/sessions/"
 
@@ -539,7 +539,7 @@ class Monitor:
             return found
         return replace(found, breakers=breakers_of(self.workspace, calls=self._settings))
 
-    # --- tools ------------------------------------------------------------------------------------
+    # --- Tools ------------------------------------------------------------------------------------
 
     def before(self, call: ToolCall) -> Reaction:
         """Whether a call may be made: refused while what it reaches is known to be down.
@@ -676,7 +676,7 @@ class Monitor:
                 command = event.call.command
                 signs.observe(event.failure, one, self.task, command=command, only_new=first)
 
-    # --- what the model is told -------------------------------------------------------------------
+    # --- What the model is told -------------------------------------------------------------------
 
     def instructions(self) -> str:
         """The signs that bind now, for the next request to the model; "" where there are none."""
@@ -713,7 +713,7 @@ class Monitor:
                 self._branch_signs = Runs(self.workspace).signs(branch)
             yield self._branch_signs
 
-    # --- the same, off the event loop -------------------------------------------------------------
+    # --- The same, off the event loop -------------------------------------------------------------
 
     async def abefore(self, call: ToolCall) -> Reaction:
         """`before`, off the event loop."""
@@ -738,7 +738,7 @@ class Monitor:
         """`ending`, off the event loop."""
         return await _off(self.ending, message)
 
-    # --- models -----------------------------------------------------------------------------------
+    # --- Models -----------------------------------------------------------------------------------
 
     def call(self, name: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a model through its circuit breaker, and again after a wait where it had an outage.

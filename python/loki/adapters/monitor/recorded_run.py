@@ -396,7 +396,7 @@ def as_steps(run: RecordedRun) -> dict[str, Any]:
     }
 
 
-# --- What a monitor would have said to a run; see ``docs/monitor.md`` ---------------------------------
+# --- What a monitor would have said to a run ----------------------------------------------------------
 
 ABOUT = 4_000
 """Characters of a call or a message that are looked at for a line on it. Chosen, not measured."""

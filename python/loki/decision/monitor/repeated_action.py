@@ -167,7 +167,7 @@ def _th(count: int) -> str:
     return f"{count}{ending}"
 
 
-# --- Whether a failure may come of a change, and whether it is gone -----------------------------------
+# --- Whether a failure comes of a change, or is gone --------------------------------------------------
 
 NOT_YOURS = (
     "It was there before your first change, and none of your changes is in a file that it names. If it "

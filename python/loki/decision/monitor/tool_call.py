@@ -175,7 +175,7 @@ def _safe(name: str) -> str:
     return re.sub(r"[^\w.:-]+", "-", name.encode("utf-8", "replace").decode())[:80]
 
 
-# --- A call: what it does, whether it checks, and which other call it is the same as ------------------
+# --- A call of a tool ---------------------------------------------------------------------------------
 
 SAID = 200
 """Characters of a call in a line of ours; chosen, not measured."""
@@ -396,7 +396,7 @@ def is_steering(error: BaseException) -> bool:
     return any(base.__name__ in knowledge().steering for base in type(error).__mro__)
 
 
-# --- by name --------------------------------------------------------------------------------------
+# --- By name --------------------------------------------------------------------------------------
 
 
 def _effect_by_name(name: str) -> Effect:
@@ -455,7 +455,7 @@ def _command_in(call: ToolCall) -> str:
     return ""
 
 
-# --- which it is ----------------------------------------------------------------------------------
+# --- Which it is ----------------------------------------------------------------------------------
 
 
 def _key(call: ToolCall, line: str) -> str:

@@ -443,20 +443,18 @@ def takes_back(command: Simple) -> bool:
 
 def stashes(command: Simple) -> bool:
     """Whether it puts changes away for a while: `git stash`, and not `git stash list`."""
-    return _is_stash(command) and (_stash_word(command) in {"", "push", "save"})
+    return _stash_word(command) in {"", "push", "save"}
 
 
 def puts_back(command: Simple) -> bool:
     """Whether it ends that: what was put away is there again, or is thrown away."""
-    ends = {"pop", "apply", "drop", "clear", "branch"}
-    return _is_stash(command) and _stash_word(command) in ends
+    return _stash_word(command) in {"pop", "apply", "drop", "clear", "branch"}
 
 
-def _is_stash(command: Simple) -> bool:
-    return command.program == "git" and command.first == "stash"
-
-
-def _stash_word(command: Simple) -> str:
+def _stash_word(command: Simple) -> str | None:
+    """What `git stash` is to do, "" where that is not said; None: it is none."""
+    if command.program != "git" or command.first != "stash":
+        return None
     after = command.arguments[command.arguments.index("stash") + 1 :]
     return next((word for word in after if not word.startswith("-")), "")
 

@@ -356,17 +356,15 @@ def outcome(text: str, exit_code: int | None = None) -> Outcome:
         (True, False)
     """
     data, shown = _forms(), ends(text)
-    counts = _tests(shown, data)
+    tests = _tests(shown, data)
     says = {_SAYS_THAT[index] for index, *_ in data.says.match(shown, "")} if shown else set()
-    return Outcome(
-        said_by(shown),
-        counts["passed"] if counts else 0,
-        counts["failed"] if counts else 0,
-        counts is not None,
-        exit_code not in data.not_begun_codes and (counts is not None or "not_begun" not in says),
-        exit_code == data.timed_out_code or "timed_out" in says,
-        "complains" in says,
-        counts is not None and bool(counts["loose"]),
+    return replace(
+        tests,
+        said=said_by(shown),
+        has_begun=exit_code not in data.not_begun_codes
+        and (tests.has_tests or "not_begun" not in says),
+        timed_out=exit_code == data.timed_out_code or "timed_out" in says,
+        complains="complains" in says,
     )
 
 
@@ -537,8 +535,8 @@ def _is_shells(lines: Sequence[str], data: _Forms) -> bool:
     )
 
 
-def _tests(text: str, data: _Forms) -> dict[str, int] | None:
-    """Tests by how they went; None: nothing is said of them."""
+def _tests(text: str, data: _Forms) -> Outcome:
+    """How tests went, as far as a text says that."""
     most: dict[str, int] = {}
     seen, single, loose = False, 0, True
     for line in text.splitlines():
@@ -559,12 +557,12 @@ def _tests(text: str, data: _Forms) -> dict[str, int] | None:
             for name, number in groups.items():
                 most[name] = max(most.get(name, 0), int(number or 0))
     if not seen and not single:
-        return None
+        return Outcome()
     failed = most.get("failed", 0) + most.get("errors", 0)
     counted = "failed" in most or "errors" in most
     failed = failed if failed or (counted and seen) else single
     passed = most.get("passed", 0 if failed else 1)
-    return {"passed": passed, "failed": failed, "loose": int(loose)}
+    return Outcome(passed=passed, failed=failed, has_tests=True, is_loose=loose)
 
 
 @dataclass(frozen=True, slots=True)

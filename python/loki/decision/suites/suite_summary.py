@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from loki.recognition.failure import Failure
 
 
-# --- What may have broken tests that passed once: files that changed since ----------------------------
+# --- Files that changed since tests passed ------------------------------------------------------------
 
 MOST = 5
 """Files that are named; of more, none: they tell nobody where to look. Chosen."""
@@ -313,7 +313,7 @@ def _where_it_ran(past: Sequence[Sighting], run: SuiteRun) -> Sequence[Sighting]
     return [one for one in past if one.run.environment == run.environment] or past
 
 
-# --- words -----------------------------------------------------------------------------------------
+# --- Words -----------------------------------------------------------------------------------------
 
 
 def _streak(past: Sequence[Sighting]) -> int:
