@@ -69,8 +69,7 @@ def add(
     queue = queue_of(workspace)
     asked = queue.find(spec.id) or _asked(spec, agent)
     summary = str(letter.recognized() or letter.message)[:SUMMARY]
-    finder = FactFinder(workspace, queue.lists())
-    queue.dead_letter(_entry(finder, asked, summary, letter.at))
+    queue.dead_letter(_entry(workspace, FactFinder(workspace), asked, summary, letter.at))
     DeadLetters(workspace).escalate(spec.id)
 
 
@@ -129,20 +128,20 @@ def complete(workspace: Workspace) -> list[str]:
         StoreError: it could not be kept.
     """
     queue = queue_of(workspace)
-    finder = FactFinder(workspace, queue.lists())
-    lacking = []
+    finder = FactFinder(workspace)
+    lacking: list[dict[str, Any]] = []
     for id_, logged in finder.logged.items():
-        if finder.where(id_) is not None:
+        if finder.lists.where(id_) is not None:
             continue
         record = task_record.load(workspace.store, id_)
         if _was_given_up(record):
             asked = _asked_of(record, id_, logged.title)
             summary = (logged.message or logged.signature)[:SUMMARY]
-            lacking.append(_entry(finder, asked, summary, logged.at))
+            lacking.append(_entry(workspace, finder, asked, summary, logged.at))
     for id_, letter in finder.letters.items():
         if not letter.attempts and finder.life(id_):
-            task = finder.task(letter)
-            lacking.append(_entry(finder, task, letter.error_summary, letter.last_failure))
+            task, at = finder.task(letter), letter.last_failure
+            lacking.append(_entry(workspace, finder, task, letter.error_summary, at))
         elif not letter.recovery_strategy:
             how = strategy_for(letter, finder.facts(letter))
             lacking.append({"task_id": id_, "recovery_strategy": how})
@@ -151,13 +150,15 @@ def complete(workspace: Workspace) -> list[str]:
     return [entry["task_id"] for entry in lacking]
 
 
-def _entry(finder: FactFinder, task: QueuedTask, summary: str, at: str) -> dict[str, Any]:
+def _entry(
+    workspace: Workspace, finder: FactFinder, task: QueuedTask, summary: str, at: str
+) -> dict[str, Any]:
     """The whole entry of a task; ``task_data`` where the queue does not know it."""
-    life = finder.life(task.id)
-    made = dead_letter_form.of_loop(task, life, summary, at or finder.now, strategy="")
+    life, at = finder.life(task.id), at or isoformat(workspace.clock.now())
+    made = dead_letter_form.of_loop(task, life, summary, at, strategy="")
     letter = finder.letter(replace(task, raw={**task.raw, **made}))
     made["recovery_strategy"] = strategy_for(letter, finder.facts(letter, task=task))
-    if finder.where(task.id) is None:
+    if finder.lists.where(task.id) is None:
         data = queued_task.write_entry(task)
         made["task_data"] = {name: value for name, value in data.items() if name != "id"}
     return made

@@ -54,7 +54,7 @@ def dead_letter_escalation(workspace: Workspace, looked: Reviewed) -> Escalation
         looked: the dead letter, and what was found about it.
     """
     letter, decision = looked.letter, looked.decision
-    finder = FactFinder(workspace, queue_of(workspace).lists())
+    finder = FactFinder(workspace)
     life = finder.life(letter.task_id) or list(map(_told, letter.attempts))
     others = decision.trigger.others if decision.trigger else ()
     return Escalation(
@@ -224,7 +224,7 @@ class DeadLetters:
         """
         if not dry_run:
             self.complete()
-        finder = FactFinder(self.workspace, self.queue.lists())
+        finder = FactFinder(self.workspace)
         given, found = said or {}, []
         for id_, letter in finder.letters.items():
             if tasks is not None and id_ not in tasks:
@@ -251,7 +251,7 @@ class DeadLetters:
         Returns:
             What was done; None where nobody is to be asked. Everything else waits for a review.
         """
-        finder = FactFinder(self.workspace, self.queue.lists())
+        finder = FactFinder(self.workspace)
         letter = finder.letters.get(task_id)
         if letter is None:
             return None
@@ -293,8 +293,8 @@ class DeadLetters:
         return self._decided(task_id, Decision("abandon", "person", reason))
 
     def _decided(self, task_id: str, decision: Decision) -> Reviewed:
-        finder = FactFinder(self.workspace, lists := self.queue.lists())
-        task = lists.find(task_id)
+        finder = FactFinder(self.workspace)
+        task = finder.lists.find(task_id)
         if task is None:
             raise UsageError(f"no task {task_id!r} in the queue: `loki queue` lists them")
         letter = finder.letter(task)

@@ -20,9 +20,10 @@ from loki.action.strategies.dependency.manifest_requirements import (
 )
 from loki.action.task import safe_id
 from loki.base.error import UsageError
-from loki.base.time import isoformat, moment
+from loki.base.time import moment
 from loki.jobs.dead_letters.dead_letter_form import letter_of
 from loki.jobs.dead_letters.dead_letter_review import Answers, Commit, Dependency, Facts
+from loki.jobs.queue.queue import queue_of
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.memory import task_record
 from loki.memory.attempt import Attempt, History
@@ -32,7 +33,6 @@ from loki.people.escalation import Case, Escalations, OpenEscalation, shared_cau
 from loki.recognition.failure import Failure, recognize
 
 if TYPE_CHECKING:
-    from loki.jobs.queue.queue_index import Lists
     from loki.workspace import Workspace
 
 MOST_COMMITS = 500
@@ -49,29 +49,20 @@ class FactFinder:
 
     Args:
         workspace: the project.
-        lists: the queue's lists.
 
     Attributes:
+        lists: the queue's lists.
         letters: the dead letters of the queue by task, with what the log says of their failures.
     """
 
-    def __init__(self, workspace: Workspace, lists: Lists) -> None:
-        self._workspace, self._lists = workspace, lists
-        self._store = workspace.store
-        self.letters = {task.id: self.letter(task) for task in lists.of("dead-letter")}
-
-    @property
-    def now(self) -> str:
-        """ISO 8601 UTC."""
-        return isoformat(self._workspace.clock.now())
-
-    def where(self, task_id: str) -> str | None:
-        """The list that a task stands in; None: the queue does not know it."""
-        return self._lists.where(task_id)
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace, self._store = workspace, workspace.store
+        self.lists = queue_of(workspace).lists()
+        self.letters = {task.id: self.letter(task) for task in self.lists.of("dead-letter")}
 
     def task(self, letter: DeadLetter) -> QueuedTask:
         """The task of a dead letter, as the queue has it."""
-        return self._lists.find(letter.task_id) or QueuedTask(letter.task_id, letter.title)
+        return self.lists.find(letter.task_id) or QueuedTask(letter.task_id, letter.title)
 
     def letter(self, task: QueuedTask) -> DeadLetter:
         """What the queue and the log say of a task."""
@@ -95,7 +86,7 @@ class FactFinder:
             tuple(self._dependencies(task, last)),
             tuple(self._commits(letter, last)),
             tuple(_met(letter, life)),
-            str(self._lists.where(letter.simpler_task) or "") if letter.simpler_task else "",
+            str(self.lists.where(letter.simpler_task) or "") if letter.simpler_task else "",
             answers or Answers(),
         )
 
@@ -168,7 +159,7 @@ class FactFinder:
 
     def _named(self, name: str) -> Dependency:
         """Something that a task says it depends on: another task, a package or a program."""
-        where, task = self._lists.where(name), self._lists.find(name)
+        where, task = self.lists.where(name), self.lists.find(name)
         if where == "completed" and task is not None:
             at = str(task.raw.get("completed_at") or "")
             return Dependency(name, "available", at, f"the task is completed{at and f', {at}'}")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from loki.base import codec
 from loki.jobs.inbox import human_review_answers
 from loki.jobs.inbox.inbox import requests
 from loki.jobs.inbox.queue_requests import summary
@@ -56,8 +57,7 @@ class Status:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
-        said = {one.name: getattr(self, one.name) for one in fields(self)}
-        return {**said, "waiting": [one.to_dict() for one in self.waiting]}
+        return codec.fields_of(self)
 
 
 def status(workspace: Workspace, *, settles: bool = True) -> Status:

@@ -72,11 +72,9 @@ def escalations(workspace: Workspace, look: ProjectSnapshot) -> list[Request]:
 
 
 def _is_asked_otherwise(record: TaskRecord | None) -> bool:
-    if record is None:
-        return False
-    if record.status == "escalated" and record.trigger in ASKED_OTHERWISE:
-        return True
-    return bool(record.run)  # a stage: the pipeline's run asks
+    if record is None or record.run:
+        return record is not None  # a stage: the pipeline's run asks
+    return record.status == "escalated" and record.trigger in ASKED_OTHERWISE
 
 
 def _asked_at(page: str) -> str:

@@ -95,7 +95,8 @@ def merge(
         known = some.popleft() if some else None
         if known is not None:
             del rest[known.key]
-        if same is not None or (known is not None and _says_the_same(known, entry)):
+        is_same = known is not None and parsed_json(known.line) == parsed_json(entry.line)
+        if same is not None or is_same:
             merged.order.append((same or known, None))
         elif (at := was_here(entry) if task and is_known(task.id) else None) is not None:
             merged.stale.append(entry)
@@ -121,10 +122,6 @@ def _same_lines(
         (entry, left[entry.line].popleft() if left.get(entry.line) else None) for entry in entries
     ]
     return pairs, {row.key: row for some in left.values() for row in some}
-
-
-def _says_the_same(row: Row, entry: Entry) -> bool:
-    return bool(parsed_json(row.line) == parsed_json(entry.line))
 
 
 def _with(row: Row, entry: Entry) -> Entry:
@@ -255,7 +252,8 @@ class QueueFileSync:
                 "AND list != ?",
                 *(name, lists.now, kept_key(id_of(entry)), name),
             )
-        for row in merged.gone if data or not rows else [*merged.gone, *_shown(merged.kept)]:
+        unseen = [row for row in merged.kept if row.shown is not None]
+        for row in merged.gone if data or not rows else [*merged.gone, *unseen]:
             ids |= {row.id} if row.id is not None else set()
             _take_out(lists, row)
         for id_ in ids:
@@ -263,8 +261,7 @@ class QueueFileSync:
             _end_move(lists, id_)
         is_dirty = lists.one("SELECT dirty FROM list WHERE name = ?", name) is not None
         extra = {**found.extra, **lists.beside(name)} if is_dirty else dict(found.extra)
-        unseen = [row for row in merged.kept if row.shown is not None] if data else []
-        for row in unseen:
+        for row in unseen if data else ():
             logger.warning(
                 ".loki/%s: another program wrote it without %r, which had just been written there: "
                 "it is put back",
@@ -429,10 +426,6 @@ def _take_out(lists: Lists, row: Row) -> None:
         lists.touch(copied)
     else:
         lists.remove(row)
-
-
-def _shown(rows: Iterable[Row]) -> list[Row]:
-    return [row for row in rows if row.shown is not None]
 
 
 def id_of(entry: Entry) -> str:

@@ -14,7 +14,6 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
 
 from loki.base.error import LokiError
 from loki.base.time import Clock, isoformat
@@ -114,7 +113,7 @@ class Dispatcher:
 
     def run_now(self, id_: str) -> DispatchRound:
         """Run a task at once, due or not, paused or not; its schedule goes on from there."""
-        self._submit(id_, partial(self._perform_now, id_))
+        self._submit(id_, self._perform_now)
         self._await_all()
         return self._take()
 
@@ -219,12 +218,20 @@ class Dispatcher:
         usable = [task for task in usable if task.id not in self._under_way]
         self._mend_all(usable)
         for task in due(usable, self.clock.now()):
-            self._submit(task.id, partial(self._perform, task.id))
+            self._submit(task.id, self._perform)
 
-    def _submit(self, id_: str, work: Callable[[], None]) -> None:
+    def _submit(self, id_: str, perform: Callable[[str], None]) -> None:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._parallel, thread_name_prefix="loki-run")
-        self._under_way[id_] = self._pool.submit(work)
+        self._under_way[id_] = self._pool.submit(self._alone, id_, perform)
+
+    def _alone(self, id_: str, perform: Callable[[str], None]) -> None:
+        """From a task's lock to its record, unless another dispatcher has the lock; in a thread."""
+        with self._locks(id_) as is_ours:
+            if is_ours:
+                perform(id_)
+            else:
+                self._round.busy.append(id_)
 
     def _collect(self) -> None:
         for id_, future in list(self._under_way.items()):
@@ -233,19 +240,13 @@ class Dispatcher:
                 future.result()
 
     def _perform_now(self, id_: str) -> None:
-        with self._locks(id_) as is_ours:
-            if not is_ours:
-                self._round.busy.append(id_)
-                return
-            self._mend(id_)
-            if (task := self.tasks.load(id_)).pending is not None:
-                self._evaluate(task)
-            task, now = self.tasks.load(id_), self.clock.now()
-            number = task.runs + 1
-            self._run(
-                task,
-                Running(number=number, scheduled_at=now, started_at=now, triggered_by="person"),
-            )
+        self._mend(id_)
+        if (task := self.tasks.load(id_)).pending is not None:
+            self._evaluate(task)
+        task, now = self.tasks.load(id_), self.clock.now()
+        number = task.runs + 1
+        running = Running(number=number, scheduled_at=now, started_at=now, triggered_by="person")
+        self._run(task, running)
 
     def _mend_all(self, tasks: Sequence[RecurringTask]) -> bool:
         """Mend the runs whose dispatcher died; whether there was any."""
@@ -273,22 +274,20 @@ class Dispatcher:
         return True
 
     def _perform(self, id_: str) -> None:
-        """One run of a task, from its lock to its record; in a thread of its own."""
-        if self.cancelled.is_set():
+        task, now = self.tasks.find(id_), self.clock.now()
+        # Another dispatcher may have been quicker, or a person may have paused it.
+        if (
+            self.cancelled.is_set()
+            or not isinstance(task, RecurringTask)
+            or not is_ready(task, now)
+        ):
             return
-        with self._locks(id_) as is_ours:
-            if not is_ours:
-                self._round.busy.append(id_)
+        if task.pending is not None:
+            self._evaluate(task)
+            task = self.tasks.load(id_)
+            if not is_ready(task, self.clock.now()):
                 return
-            task, now = self.tasks.find(id_), self.clock.now()
-            # Another dispatcher may have been quicker, or a person may have paused it.
-            if isinstance(task, RecurringTask) and is_ready(task, now):
-                if task.pending is not None:
-                    self._evaluate(task)
-                    task = self.tasks.load(id_)
-                    if not is_ready(task, self.clock.now()):
-                        return
-                self._run(task, run_of(task, now))
+        self._run(task, run_of(task, now))
 
     def _run(self, task: RecurringTask, running: Running) -> None:
         id_, number = task.id, running.number
@@ -337,9 +336,7 @@ class Dispatcher:
         is_good = verdict is not None and verdict.is_good
         said = verdict.reason if verdict is not None else "nobody could evaluate it in time"
         reason = said if is_good else "; ".join(filter(None, (run.reason, said)))
-        run = run.model_copy(
-            update={"status": "rescued" if is_good else "failed", "reason": reason}
-        )
+        run = run.with_(status="rescued" if is_good else "failed", reason=reason)
         self._record(task.id, run)
 
     def _record(self, id_: str, run: RunRecord, stdout: str = "", stderr: str = "") -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from loki.base.time import isoformat, moment
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Status: TypeAlias = Literal["success", "failed", "cancelled", "pending_evaluation", "rescued"]
 """How a run ended. Rescued: it failed, and a later evaluation found its work good all the same."""
@@ -26,7 +29,17 @@ Moment = Annotated[datetime, BeforeValidator(_moment), PlainSerializer(isoformat
 """A moment, as ISO 8601 in files."""
 
 
-class RunRecord(BaseModel):
+class KeptModel(BaseModel):
+    """What a file keeps: unknown fields stay as they are."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    def with_(self, **changes: Any) -> Self:
+        """The same with some fields changed."""
+        return self.model_copy(update=changes)
+
+
+class RunRecord(KeptModel):
     """A line of a task's ``runs.jsonl``; unknown fields are kept.
 
     Attributes:
@@ -41,8 +54,6 @@ class RunRecord(BaseModel):
         signature: what makes two failures the same; ``pattern``, ``kind``: what is known of it.
         triggered_by: schedule, or person (`loki recur run`).
     """
-
-    model_config = ConfigDict(extra="allow", frozen=True)
 
     number: int = Field(ge=1)
     scheduled_at: Moment
@@ -89,13 +100,11 @@ class RunResult:
     kind: str | None = None
 
 
-class Running(BaseModel):
+class Running(KeptModel):
     """The run that is under way; its dispatcher holds the task's lock, or has died.
 
     The fields mean what they mean in `RunRecord`.
     """
-
-    model_config = ConfigDict(extra="allow", frozen=True)
 
     number: int
     scheduled_at: Moment

@@ -9,9 +9,7 @@ from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     PlainSerializer,
     ValidationError,
@@ -21,7 +19,7 @@ from pydantic import (
 from loki import _core
 from loki.base.secret import mask_secrets
 from loki.base.time import nanoseconds, seconds
-from loki.jobs.recurring.recurring_run import Moment, Running
+from loki.jobs.recurring.recurring_run import KeptModel, Moment, Running
 from loki.jobs.recurring.schedule import Cron, Cycle
 
 MOST_FAILURES = 2**32 - 1
@@ -48,18 +46,14 @@ def _cron(expression: str, zone: str) -> Cron:
     return Cron(expression, zone)
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="allow", frozen=True)
-
-
-class CronPart(_Part):
+class CronPart(KeptModel):
     """``schedule`` of a task that runs at times."""
 
     cron: str
     zone: str = "UTC"
 
 
-class CyclePart(_Part):
+class CyclePart(KeptModel):
     """``schedule`` of a task that runs again and again."""
 
     delay: Seconds
@@ -67,7 +61,7 @@ class CyclePart(_Part):
     max_failure_restarts: int = Field(default=3, ge=0)
 
 
-class AgentPart(_Part):
+class AgentPart(KeptModel):
     """``agent``: what an agent works on, as `loki run` takes it."""
 
     task: str
@@ -83,7 +77,7 @@ class AgentPart(_Part):
     max_time: Seconds | None = None
 
 
-class Hold(_Part):
+class Hold(KeptModel):
     """Why a task does not run: paused by somebody, or stopped by itself.
 
     Attributes:
@@ -99,7 +93,7 @@ class Hold(_Part):
     status: Literal["paused", "failed", "done"] = "paused"
 
 
-class RecurringTask(BaseModel):
+class RecurringTask(KeptModel):
     """``recurring/<id>/task.json``; unknown fields are kept and written back.
 
     Attributes:
@@ -114,8 +108,6 @@ class RecurringTask(BaseModel):
         pending: number of the run whose evaluation is awaited.
         last_triaged_at: when a triage of it was last started; ``triages``: how many there were.
     """
-
-    model_config = ConfigDict(extra="allow", frozen=True)
 
     id: str
     title: str = ""
@@ -179,10 +171,6 @@ class RecurringTask(BaseModel):
         if self.pending is not None:
             return "pending_evaluation"
         return "backing_off" if self.consecutive_failures else "scheduled"
-
-    def with_(self, **changes: Any) -> RecurringTask:
-        """The same with some fields changed."""
-        return self.model_copy(update=changes)
 
     def to_text(self) -> str:
         """What its file says."""

@@ -131,7 +131,7 @@ class RecurringTasks:
         for key, (_, text) in names.items():
             if text:
                 self._store.put(kept[key], text)
-        run = run.model_copy(update=kept)
+        run = run.with_(**kept)
         self._store.append(f"{FOLDER}/{id_}/runs.jsonl", run.model_dump(mode="json"))
         old = run.number - KEPT_OUTPUTS
         for end in (".log", ".err") if old > 0 else ():

@@ -15,11 +15,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import cached_property, lru_cache
+from itertools import islice, takewhile
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from loki.base.error import UsageError
 
-# --- Reading a cron expression: each field by itself, so that an error says which it is ---------------
+# --- A cron expression, read field by field -----------------------------------------------------------
 
 _DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
@@ -160,7 +161,7 @@ def _special(field: Field, text: str) -> str:
     return f"{field.value(found[1])}{found[2]}" if found else ""
 
 
-# --- When a recurring task runs: at the times of a cron expression, or again and again (a cycle) ------
+# --- The times of it, and cycles ----------------------------------------------------------------------
 
 HOUR = 3600.0
 """Seconds; the gap of a schedule that has no two fires (SPEC's)."""
@@ -250,28 +251,17 @@ class Cron:
         back = timedelta(minutes=1)
         while True:
             start = max(after, until - back)
-            found = self.after(start)
-            if found is not None and found <= until:
-                return self._last_from(found, until)
-            if start == after:
-                return None
+            found = max(self._between(start, until), default=None)
+            if found is not None or start == after:
+                return found
             back *= 2
-
-    def _last_from(self, found: datetime, until: datetime) -> datetime:
-        for following in self.fires(found):
-            if following > until:
-                break
-            found = following
-        return found
 
     def count(self, after: datetime, until: datetime, most: int = 1000) -> int:
         """Fires after one moment and not after another, counted up to ``most``."""
-        number = 0
-        for at in self.fires(after):
-            if at > until or number >= most:
-                break
-            number += 1
-        return number
+        return sum(1 for _ in islice(self._between(after, until), most))
+
+    def _between(self, after: datetime, until: datetime) -> Iterator[datetime]:
+        return takewhile(lambda at: at <= until, self.fires(after))
 
     def gap(self, moment: datetime) -> float:
         """Seconds between the next two fires after a moment: 1 hour where there are none, at least 60."""

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loki.base import atomic_file, locks, path_containment
+from loki.base import locks, path_containment
 from loki.base.atomic_file import make_folder
 from loki.base.error import LokiError
 from loki.base.threads import in_background
@@ -99,7 +99,9 @@ def _kind(
 ) -> Iterator[Handled]:
     if not dispatch.signals.pending(kind):
         return
-    with _alone(dispatch.workspace, kind) as is_alone:
+    folder = dispatch.workspace.folder / "state"
+    make_folder(folder)
+    with locks.hold_if_free(folder / f"signal-{kind.lower()}") as is_alone:
         if not is_alone:
             return
         for signal in dispatch.signals.pending(kind):
@@ -118,13 +120,6 @@ def _one(dispatch: Dispatch, signal: Signal, consumer: Consumer) -> Handled:
         dispatch.signals.consume(signal)
         logger.info("signal %s: %s", signal.label, result.told)
     return Handled(signal, isinstance(result, Done), result.told)
-
-
-def _alone(workspace: Workspace, kind: str) -> AbstractContextManager[bool]:
-    """Whether nobody else acts on a kind of signal."""
-    folder = workspace.folder / "state"
-    atomic_file.make_folder(folder)
-    return locks.hold_if_free(folder / f"signal-{kind.lower()}")
 
 
 # --- When something among the signals has changed -----------------------------------------------------

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
-from loki.jobs.recurring.recurring_run import Moment
+from loki.jobs.recurring.recurring_run import KeptModel, Moment
 from loki.memory.quote import one_line, plain
 
 # --- JSON objects in a text, in time linear in its length ---------------------------------------------
@@ -342,7 +342,7 @@ def _unstressed(text: str) -> str:
 Status: TypeAlias = Literal["running", "done", "failed"]
 
 
-class Refusal(BaseModel):
+class Refusal(KeptModel):
     """Something that a triage agent tried and was not let.
 
     Attributes:
@@ -350,13 +350,11 @@ class Refusal(BaseModel):
         what: the command, with secrets masked, or what it changed.
     """
 
-    model_config = ConfigDict(extra="allow", frozen=True)
-
     at: Moment | None = None
     what: str = ""
 
 
-class TriageRecord(BaseModel):
+class TriageRecord(KeptModel):
     """A triage; unknown fields are kept.
 
     Attributes:
@@ -373,8 +371,6 @@ class TriageRecord(BaseModel):
         meanwhile: definitions and queue entries that changed while it ran, by whom nobody can tell.
         prompt, answer: names of the documents that hold them.
     """
-
-    model_config = ConfigDict(extra="allow", frozen=True)
 
     id: str
     number: int = Field(ge=1)
@@ -402,10 +398,6 @@ class TriageRecord(BaseModel):
     meanwhile: tuple[str, ...] = ()
     prompt: str = ""
     answer: str = ""
-
-    def with_(self, **changes: Any) -> TriageRecord:
-        """The same with some fields changed."""
-        return self.model_copy(update=changes)
 
     def to_dict(self) -> dict[str, Any]:
         """As it is kept, JSON-able."""

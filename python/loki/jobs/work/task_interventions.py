@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from loki.action.changes.journal import UndoResult
 from loki.action.changes.project_copies import forget
 from loki.action.loop import recorder, resumption
-from loki.action.loop.recorder import forget_refused
 from loki.action.pipelines import pipeline_record
 from loki.action.pipelines.pipeline_state import OVER
 from loki.action.processes.process import outlived_by_commands
@@ -24,9 +23,9 @@ from loki.action.task import limited, retries_of
 from loki.base import atomic_file
 from loki.base.error import UsageError
 from loki.base.time import Duration, isoformat
-from loki.execution import task_session
+from loki.execution.assembly import resolved
 from loki.execution.stop_request import ALL, LOOK, Word, home, is_at_work, released
-from loki.execution.task_session import Task
+from loki.execution.task_session import Task, human_answers
 from loki.jobs.inbox import settled_reviews
 from loki.jobs.queue import worker_lock
 from loki.jobs.queue.queue import Queue, queue_of
@@ -35,12 +34,13 @@ from loki.jobs.queue.worker_lock import Worker
 from loki.jobs.work.finish import finish, give_back
 from loki.memory import task_record
 from loki.memory.task_record import Awaited, Intervention, Outcome, TaskRecord, intervention_text
+from loki.people.approval import PREFIX, Approval, Approvals
+from loki.people.escalation import Escalations, answer_sentence, with_answer
 from loki.recognition.definition_file import did_you_mean
 
 if TYPE_CHECKING:
     from loki.action.agent_protocol import Reviewer
     from loki.action.checks.check import Check
-    from loki.people.approval import Approval
     from loki.workspace import Workspace
 
 
@@ -158,7 +158,7 @@ def give_up(
             restored += [path for path in undone.restored if path not in restored]
             if undone.conflicts and not force:
                 return UndoResult(tuple(restored), undone.conflicts, undone.damaged)
-            forget_refused(workspace.store, str(stage["task"]))
+            recorder.forget_refused(workspace.store, str(stage["task"]))
         now, ids = workspace.clock.now(), [str(one["id"]) for one in begun]
         after = pipeline_record.given_up(data, by, why, ids, now)
         line = {"timestamp": isoformat(now), "event": "GivenUp", "by": by, "note": why}
@@ -282,8 +282,6 @@ def resume(
     reviewer: Reviewer | None = None,
 ) -> Task:
     """A task that stopped, to be gone on with; `loki.Workspace.resume` says more."""
-    from loki.execution.assembly import resolved
-
     record = record_of(workspace, task)
     resumption.must_be_resumable(record)
     spec = recorder.spec_of(record, None if checks is None else ())
@@ -294,7 +292,7 @@ def resume(
         budget=limited(spec.budget, max_time, max_tokens, max_cost),
         wait=spec.wait if wait is None else wait,
     )
-    answers = task_session.human_answers(workspace, record.id, record.updated_at)
+    answers = human_answers(workspace, record.id, record.updated_at)
     words = intervention_text("\n".join(filter(None, (context, *answers))))
     settled_reviews.resumed(workspace, record.id, words, user())
     if not resumption.is_help(record, words):
@@ -305,7 +303,6 @@ def resume(
 
 def abort(workspace: Workspace, task_id: str, *, force: bool = False, why: str = "") -> UndoResult:
     """Give a task up, wherever it stands; `loki.Workspace.abort` says more."""
-
     _must_be_open(workspace, task_id)
     with given_up(workspace, task_id, user()):
         record = task_record.load(workspace.store, task_id)
@@ -342,14 +339,12 @@ def _must_be_open(workspace: Workspace, task_id: str) -> bool:
 
 def _undo(workspace: Workspace, record: TaskRecord, why: str, *, force: bool) -> UndoResult:
     """Undo what a task changed, and note on its pages that it is given up."""
-    from loki.people.escalation import Escalations, answer_sentence, with_answer
-
     journal = workspace.journal(record.id)
     journal.recover()
     undone = journal.undo(force=force)
     if undone.conflicts and not force:
         return undone
-    forget_refused(workspace.store, record.id)
+    recorder.forget_refused(workspace.store, record.id)
     after = resumption.aborted(record, isoformat(workspace.clock.now()), why)
     answer = answer_sentence(after.interventions[-1])
     Escalations(workspace.store, workspace.clock).answer_with(record.id, answer)
@@ -370,8 +365,6 @@ def approve(
     note: str = "",
 ) -> Approval:
     """Keep a person's decision; `loki.Workspace.approve` says more."""
-    from loki.people.approval import PREFIX, Approval, Approvals
-
     record = record_of(workspace, task)
     at, who = isoformat(workspace.clock.now()), by or user()
     approvals = Approvals(workspace.strict_store, record.id)
