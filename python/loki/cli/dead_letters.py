@@ -387,7 +387,6 @@ def review(
     `loki dead-letters review --reviewer-command "claude -p"`, or
     `loki dead-letters review fix-login --approach "ask the cache first" --json`
     """
-
     letters = _letters(project, reviewer, reviewer_command, by)
     given = Answers(
         approach,

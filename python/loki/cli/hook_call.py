@@ -49,8 +49,7 @@ def run(name: str) -> None:
             sys.stdout.flush()
         except OSError:
             pass
-    # At once: nobody waits for what else the interpreter would do.
-    _end()
+    os._exit(0)  # at once: nobody waits for what else the interpreter would do
 
 
 def complain(message: str) -> None:
@@ -100,8 +99,4 @@ def _read(stdin: BinaryIO) -> bytes | None:
 
 def _give_up() -> None:
     complain(f"nothing to say after {PATIENCE:g} s; the agent goes on without it")
-    _end()
-
-
-def _end() -> None:
     os._exit(0)

@@ -61,7 +61,7 @@ By = Annotated[str, typer.Option(help="Who decides. [default: the user of this m
 DoneAsJson = Annotated[bool, typer.Option("--json", help="What was done as JSON on stdout.")]
 
 
-# --- the list -----------------------------------------------------------------------------------------
+# --- The list -----------------------------------------------------------------------------------------
 
 
 def command(
@@ -175,7 +175,7 @@ def _left(text: str, now: datetime) -> str:
     return "" if at is None else f"given up in {time_between(now, at)} if nobody answers"
 
 
-# --- answers ------------------------------------------------------------------------------------------
+# --- Answers ------------------------------------------------------------------------------------------
 
 
 def approve(

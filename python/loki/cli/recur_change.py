@@ -88,7 +88,7 @@ def schedule_said(
     return said
 
 
-# --- What `loki edit` changes of an agent's recurring task -------------------------------------------
+# --- What `loki edit` changes of an agent's recurring task --------------------------------------------
 
 
 def agent_changes(

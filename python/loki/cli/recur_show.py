@@ -38,7 +38,6 @@ def found(workspace: Workspace, wanted: str) -> str:
     Raises:
         UsageError: there is none, or several begin so.
     """
-
     return find(recurring_tasks(workspace).ids(), wanted, "recurring task")
 
 
@@ -48,7 +47,6 @@ def recurring_id(workspace: Workspace, wanted: str) -> str | None:
     A task of its own of exactly that id comes first, then a recurring one, by its whole id or, where
     no task begins so, by its beginning.
     """
-
     ids, tasks = recurring_tasks(workspace).ids(), workspace.tasks()
     if wanted in tasks:
         return None
@@ -184,7 +182,6 @@ def as_data(task: RecurringTask | Unreadable, workspace: Workspace) -> dict[str,
 
 def cooldown_left(task: RecurringTask, workspace: Workspace) -> float:
     """Seconds until it may be triaged again."""
-
     cooldown = workspace.config.recurrence.triage_cooldown
     rules = triage_policy.TriageRules(cooldown=cooldown)
     return triage_policy.cooldown_left(task, rules, workspace.clock.now())
@@ -239,14 +236,11 @@ def history(workspace: Workspace, id_: str, last: int, *, json: bool, output: bo
     tasks = recurring_tasks(workspace)
     runs = tasks.runs(id_)[-last:]
     if json:
-        kept = {"stdout": "output", "stderr": "error_output"}
-        more = [
-            {name: tasks.output(getattr(run, of)) for name, of in kept.items()} if output else {}
-            for run in runs
-        ]
-        show_json(
-            [r.model_dump(mode="json") | printed for r, printed in zip(runs, more, strict=True)]
-        )
+        data = [run.model_dump(mode="json") for run in runs]
+        for one, run in zip(data, runs, strict=True) if output else ():
+            one["stdout"] = tasks.output(run.output)
+            one["stderr"] = tasks.output(run.error_output)
+        show_json(data)
         return
     for run in runs:
         typer.echo("\n".join(told_run(run)))

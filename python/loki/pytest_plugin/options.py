@@ -1,4 +1,4 @@
-"""What a run was asked for, on the command line and in the configuration.
+"""What a run was asked for, and where its project is.
 
 A test is to have one name, wherever pytest was started: in the project's folder, in a folder below,
 or with another ``--rootdir``.
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-# --- What a run was asked for, on the command line and in the configuration ---------------------------
+# --- What a run was asked for -------------------------------------------------------------------------
 
 SUFFIXES = (".json", ".md", ".markdown")
-"""What a report's name may end with; `loki.pytest_plugin.report_file` writes these."""
+"""What a report's name may end with."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def _reports(config: pytest.Config, said: Mapping[str, object]) -> list[Path]:
     return reports
 
 
-# --- Where a run's project is, and what its tests and files are called there --------------------------
+# --- Where its project is -----------------------------------------------------------------------------
 
 FOLDER = ".loki"
 

@@ -150,8 +150,8 @@ def _missing_plugins(config: pytest.Config) -> Iterator[tuple[Path, str]]:
     for module in manager.get_plugins():
         if not isinstance(module, ModuleType) or not module.__file__:
             continue
-        said = getattr(module, "pytest_plugins", None) or ()
-        for name in said.split(",") if isinstance(said, str) else said:
+        named = getattr(module, "pytest_plugins", None) or ()
+        for name in named.split(",") if isinstance(named, str) else named:
             if manager.get_plugin(name) is None and not manager.is_blocked(name):
                 yield Path(module.__file__), _frame(module.__file__, name)
 

@@ -233,7 +233,7 @@ class Sources:
 
     def file_of(self, base: str) -> Module | None:
         """The file of a module, by its path without an ending."""
-        return self.module(f"{base}.py") or self.module(posixpath.join(base, "__init__.py"))
+        return next(filter(None, map(self.module, _files(base))), None)
 
     def imported(self, dotted: str, importer: str, level: int) -> Module | Library | None:
         """The module that an import names; None: one of the project that is not found.
@@ -253,15 +253,15 @@ class Sources:
             return LIBRARY
         for root in (*_above(importer), *self._roots):
             module = self.file_of(posixpath.join(root, *parts))
-            if module is not None or self._is_there(posixpath.join(root, parts[0])):
+            tops = map(self.text, _files(posixpath.join(root, parts[0])))
+            if module is not None or any(text is not None for text in tops):
                 return module
         return LIBRARY
 
-    def _is_there(self, base: str) -> bool:
-        return any(
-            self.text(path) is not None
-            for path in (f"{base}.py", posixpath.join(base, "__init__.py"))
-        )
+
+def _files(base: str) -> tuple[str, str]:
+    """Where a module may be."""
+    return f"{base}.py", posixpath.join(base, "__init__.py")
 
 
 def conftests(path: str) -> Iterator[str]:
