@@ -102,12 +102,8 @@ def _last_passed(cause: Cause, run: SuiteRun, history: SuiteHistory) -> str:
     last = (0, "")
     for member in cause.members[:TESTS]:
         earlier = history.earlier(member.failing.test, member.failing.failure, before=run.id)
-        passed = [
-            (one.run.number, one.run.commit)
-            for one in earlier.runs
-            if one.has_passed and one.run.environment == run.environment
-        ]
-        last = max([last, *passed])
+        here = [one for one in earlier.runs if one.run.environment == run.environment]
+        last = max([last, *((one.run.number, one.run.commit) for one in here if one.has_passed)])
     return last[1]
 
 
@@ -221,15 +217,9 @@ def _flaky(
 
 def _unsteady(run: SuiteRun, past: Sequence[Sighting]) -> Label | None:
     """It comes and goes on one commit, whose working tree nobody knows."""
-    here = [
-        one
-        for one in past
-        if run.commit
-        and one.run.commit == run.commit
-        and one.run.environment == run.environment
-        and not (run.tree and one.run.tree)
-    ]
-    outcomes = [one.has_passed for one in here] + [False]
+    code = run.commit, run.environment
+    on_it = [one for one in past if run.commit and (one.run.commit, one.run.environment) == code]
+    outcomes = [one.has_passed for one in on_it if not (run.tree and one.run.tree)] + [False]
     turns = sum(a != b for a, b in pairwise(outcomes))
     if turns < TURNS:
         return None
@@ -245,15 +235,12 @@ def _known_flaky(past: Sequence[Sighting], earlier: Earlier) -> Label | None:
         code = _code_key(one.run)
         if code is not None or one.letter == RESCUED:
             codes.setdefault(code or ("", "", str(one.run.number)), []).append(one)
-    unsteady = [
-        runs
-        for runs in codes.values()
-        if any(one.has_passed for one in runs)
-        and any(one.has_failed and one.is_same for one in runs)
-    ]
-    if not unsteady:
+    tried: list[Sighting] = []
+    for runs in codes.values():
+        failed_so = any(one.has_failed and one.is_same for one in runs)
+        tried += runs if failed_so and any(one.has_passed for one in runs) else ()
+    if not tried:
         return None
-    tried = [one for runs in unsteady for one in runs]
     failed = sum(one.has_failed for one in tried)
     passed = sum(one.has_passed for one in tried)
     rate = failed / (failed + passed)
