@@ -190,7 +190,9 @@ class HumanReviewCheck:
             digest,
         )
         rules = self.rules
-        if any(self._is_about(one, digest) for one in self._decisions(ReviewStatus.APPROVED)):
+        approved = self._decisions(ReviewStatus.APPROVED)
+        unsure = [one for one in approved if one.reason == LOW_CONFIDENCE]
+        if any(_about(one).get("digest") == digest for one in unsure):
             rules = replace(rules, low_confidence=False)
         needed = self._ask(of_proposal(proposed, rules, self.root, self._decided), proposal.agent)
         if needed is not None:
@@ -236,14 +238,6 @@ class HumanReviewCheck:
     def _decisions(self, answer: ReviewStatus) -> list[HumanReview]:
         return [one.review for one in self.reviews.decisions(self.task.id) if one.answer is answer]
 
-    def _is_about(self, review: HumanReview, digest: str) -> bool:
-        about = review.extra.get("about")
-        return (
-            review.reason == LOW_CONFIDENCE
-            and isinstance(about, Mapping)
-            and about.get("digest") == digest
-        )
-
     def _decided(self, words: Sequence[str]) -> bool:
         """Whether a person decided on exactly these words; a no is the executor's to say."""
         return self._approvals.of_command(words) is not None
@@ -264,10 +258,14 @@ class HumanReviewCheck:
             self.store.put(self._document, json.dumps(data) + "\n")
 
 
+def _about(review: HumanReview) -> Mapping[str, Any]:
+    about = review.extra.get("about")
+    return about if isinstance(about, Mapping) else {}
+
+
 def _dollars(review: HumanReview) -> float:
     """What had been spent when a person was asked."""
-    about = review.extra.get("about")
-    said = about.get("dollars") if isinstance(about, Mapping) else None
+    said = _about(review).get("dollars")
     return float(said) if isinstance(said, (int, float)) else 0.0
 
 
