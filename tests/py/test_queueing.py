@@ -10,9 +10,9 @@ import pytest
 
 import loki
 from loki.base.error import UsageError
-from loki.jobs.queue.queue import must_be_whole, queue_of, submit
+from loki.jobs.queue.queue import queue_of
 from loki.jobs.queue.queued_task import QueuedTask
-from loki.jobs.work.queued_task_spec import must_be_workable, task_of
+from loki.jobs.work.queued_task_spec import must_be_whole, must_be_workable, submit, task_of
 
 
 def test_a_secret_that_came_in_another_way_is_kept_masked_and_not_run(tmp_path: Path) -> None:

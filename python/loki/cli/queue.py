@@ -23,7 +23,6 @@ from loki.cli.common import (
     time_between,
 )
 from loki.jobs.queue.queue import Queue, queue_of
-from loki.jobs.queue.queue import edit as edit_task
 from loki.jobs.queue.queued_task import LISTS, ListName, QueuedTask, waits_for, write_entry
 
 if TYPE_CHECKING:
@@ -78,6 +77,8 @@ def edit(workspace: Workspace, id_: str, said: dict[str, Any], *, json: bool) ->
         raise UsageError(f"{id_} is a task of the queue, and has no {named}")
     texts = {name for name in FIELDS if name.endswith("command") or name == "agent"}
     plain = {n: "" if v is None and n in texts else v for n, v in changes.items()}
+    from loki.jobs.work.queued_task_spec import edit as edit_task  # much to load for a look
+
     task, is_free = edit_task(workspace, id_, plain)
     if json:
         show_json(dict(task.raw))

@@ -21,8 +21,9 @@ from loki.cli.common import (
     project_option,
     show_json,
 )
-from loki.jobs.queue import queue as project_queue
+from loki.jobs.queue.queue import queue_of
 from loki.jobs.queue.queued_task import PRIORITIES, QueuedTask, read_entry, unread, waits_for
+from loki.jobs.work.queued_task_spec import submit
 
 Texts = list[str] | None
 Text = str | None
@@ -148,12 +149,12 @@ def command(
         )
         tasks = [said]
     workspace = load_project(project)
-    queued = project_queue.submit(workspace, tasks, validate=validate)
+    queued = submit(workspace, tasks, validate=validate)
     if json:
         show_json([dict(one.raw) for one in queued])
         return
     ids = {id_ for one in queued for id_ in (one.id, *one.dependencies)}
-    queue = project_queue.queue_of(workspace)
+    queue = queue_of(workspace)
     where_of = queue.places(ids).get
     for one in queued:
         if (there := where_of(one.id)) not in {"pending", None}:

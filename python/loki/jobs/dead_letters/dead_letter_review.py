@@ -28,10 +28,6 @@ from loki.recognition.failure import Failure
 from loki.recognition.similarity import overlap, same_failure
 from loki.recognition.text import clean
 
-# ------------------------------------------------------------------------------------------------------
-# When dead letters are reviewed, and what a review makes of one: (letter, facts) → decision.
-# Pure.
-
 STALE = timedelta(hours=24)
 """After so long the dead letters are reviewed again. Source: the specification."""
 
@@ -349,7 +345,7 @@ def _by(said: Answers) -> str:
     return f"said by {said.by or 'nobody'}"
 
 
-# --- What a reviewer agent is asked about a dead letter, and what its answer means. Pure --------------
+# --- What a reviewer agent is asked, and what its answer means ----------------------------------------
 
 INSTRUCTIONS = (
     "You review a task that an automatic repair loop gave up. You change nothing: you answer in JSON. "

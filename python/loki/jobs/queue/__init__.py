@@ -1,1 +1,1 @@
-"""Work that waits: the queue of tasks, and tasks that come round again."""
+"""Work that waits: the queue of tasks."""

@@ -129,11 +129,6 @@ def agent_of(workspace: Workspace, part: AgentPart) -> Agent:
     return resolve.program(workspace, part.agent_command)
 
 
-def loop_id(task: RecurringTask, number: int) -> str:
-    """Id of the closed loop's task that a run works on: each run begins with a task of its own."""
-    return f"{task.id}-{number}"
-
-
 def _refused(workspace: Workspace, agent: Agent) -> RunPostponed | None:
     """Where the agent's circuit breaker is open: until when."""
     if is_resilient(agent):  # it passes several, and says so itself
@@ -220,6 +215,6 @@ def _prepared(
         max_time=max_time,
         scope=part.scope,
         reviewer=reviewer,
-        id=loop_id(task, number),
+        id=f"{task.id}-{number}",  # each run begins with a task of its own
     )
     return new_task(workspace, request)

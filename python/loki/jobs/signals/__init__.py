@@ -1,6 +1,6 @@
 """Signals joined with those who act on them: what `loki signals`, `loki work` and `loki tick` run.
 
-`handling` finds what waits and calls the one consumer of each kind, `watch` says at once when there is
+`signal_handling` finds what waits, calls the one consumer of each kind, and says at once when there is
 something new. Why it is so: ``docs/design/signals.md``.
 """
 

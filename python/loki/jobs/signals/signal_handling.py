@@ -1,4 +1,4 @@
-"""Finds the signals that wait, and calls the one consumer of each kind."""
+"""Finds the signals that wait, as they come, and calls the one consumer of each kind."""
 
 from __future__ import annotations
 

@@ -286,8 +286,3 @@ def _description(verdict: Verdict, record: TriageRecord, task: RecurringTask, wi
     if wish:
         parts += ["What it suggests:", block(wish, 300)]
     return "\n\n".join(parts) + "\n"
-
-
-def failed(record: TriageRecord, reason: str, now: datetime) -> TriageRecord:
-    """A triage that came to no answer: nothing follows, and its cooldown stands."""
-    return record.with_(status="failed", reason=reason, ended_at=now)

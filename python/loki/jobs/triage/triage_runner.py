@@ -443,7 +443,7 @@ class TriageRunner:
             record.id, triage_policy.EXEMPT, reason,
         )  # fmt: skip
         self._tasks.log(now, "triage_failed", record.task_id, triage=record.id, reason=reason)
-        return triage_policy.failed(record, reason, now)
+        return record.with_(status="failed", reason=reason, ended_at=now)
 
     def _say_done(self, record: TriageRecord) -> None:
         assert record.ended_at is not None

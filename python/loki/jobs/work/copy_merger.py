@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from loki.execution.task_session import AgentLike, Task
 
 
-# --- A copy of the project for one task: taken whole, begun afresh when the project moves on ----------
+# --- A copy of the project for one task ---------------------------------------------------------------
 
 
 class Copy:
@@ -96,7 +96,7 @@ class Copy:
         self._take()
 
 
-# --- Brings what succeeded in a copy into the project: all or none, and never what fails together -----
+# --- What succeeded in a copy comes into the project --------------------------------------------------
 
 FREE_ROUNDS = 1
 """How often the checks run on a newer project that nobody holds meanwhile. Chosen, not measured."""
