@@ -8,24 +8,20 @@ from __future__ import annotations
 import logging
 import math
 import os
-import shlex
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loki.action.changes.git import MERGED_INTO, OLD, default_branch, end_of, has_taken_in, start_of
-from loki.base.error import AgentError, UsageError
+from loki.base.error import UsageError
 from loki.base.time import Duration, isoformat, moment
 from loki.memory import task_record
 from loki.memory.attempt import log_name
 from loki.memory.call_log import LOG
 from loki.memory.run_close import Closed, close, open_runs
 from loki.memory.sign import Run, SignRules, Signs
-from loki.people.human_review_store import HumanReviews
-from loki.people.notification import Channel, Notifier, Webhook
 from loki.people.signals import Signals
 
 if TYPE_CHECKING:
@@ -36,6 +32,7 @@ if TYPE_CHECKING:
     from loki.action.processes.command_guard import CommandGuard, RestoredRule
     from loki.action.task import TaskSpec
     from loki.memory.learning.learned_rules import Review
+    from loki.people.human_review_store import HumanReviews
     from loki.workspace import Workspace
 
 
@@ -92,60 +89,6 @@ def _cost(record: Mapping[str, Any], when: str, since: datetime) -> float:
 
 
 # --- How people are told: ``[notify]`` of the configuration -------------------------------------------
-
-
-def notifier(workspace: Workspace) -> Notifier:
-    """Tells the people of a project, as its ``[notify]`` says; nobody where it says nothing.
-
-    Example:
-        >>> import tempfile
-        >>> from loki import Workspace
-        >>> notifier(Workspace(tempfile.mkdtemp())).channels
-        []
-    """
-    config = workspace.config.notify
-    channels: list[Channel] = []
-    if config.command is not None:
-        channels.append(NotifyCommand(config.command, workspace.project, config.timeout))
-    if config.webhook is not None:
-        channels.append(Webhook(config.webhook, config.timeout))
-    return Notifier(channels, config.kinds, str(workspace.project), workspace.clock)
-
-
-@dataclass
-class NotifyCommand:
-    """Runs a program that reads the notification on its standard input; no shell reads its words.
-
-    Args:
-        command: the program and its arguments.
-        root: the folder that it runs in.
-        timeout: seconds, after which it and all that it started is ended.
-    """
-
-    command: str
-    root: Path
-    timeout: float
-
-    @property
-    def name(self) -> str:
-        """The program alone: its arguments may hold secrets."""
-        return f"the command {shlex.split(self.command)[0]!r}"
-
-    def send(self, body: bytes) -> None:
-        """Run it.
-
-        Raises:
-            AgentError: it did not end with 0, or not in time.
-            UsageError: there is no such program.
-        """
-        from loki.action.processes import process
-
-        words = shlex.split(self.command)
-        done = process.run(words, cwd=self.root, timeout=self.timeout, stdin=body)
-        if done.timed_out:
-            raise AgentError(f"it took longer than {self.timeout:g} s")
-        if not done.is_success:
-            raise AgentError(f"it ended with exit code {done.exit_code}")
 
 
 # --- The runs of a workspace, joined with git ---------------------------------------------------------
@@ -274,6 +217,8 @@ def human_reviews(workspace: Workspace, *, strict: bool = False) -> HumanReviews
         workspace: the project.
         strict: for answers: one that cannot be kept is none.
     """
+    from loki.people.human_review_store import HumanReviews
+
     store = workspace.strict_store if strict else workspace.store
     timeout = timedelta(seconds=workspace.config.review.timeout)
     return HumanReviews(store, workspace.clock, timeout)
@@ -310,6 +255,7 @@ def guard(workspace: Workspace) -> CommandGuard:
 def _tell_of_rule(workspace: Workspace, one: RestoredRule) -> None:
     """Tell people of a file that was put back, as the project's ``[notify]`` says."""
     from loki.action.processes.command_guard import restored_text
+    from loki.execution.notify_channels import notifier
 
     notifier(workspace).notify("human_review", restored_text(one), id=one.id, answer="loki status")
 

@@ -43,11 +43,11 @@ from loki.execution.assembly import (
     TaskRequest,
     guard,
     human_reviews,
-    notifier,
     spending,
     task_spec,
     test_command,
 )
+from loki.execution.notify_channels import notifier
 from loki.execution.resilience import breakers as breakers_of
 from loki.execution.stop_request import Word, begins, listening
 from loki.memory import task_record

@@ -6,7 +6,6 @@ The join behind adapters, hooks and the MCP server: it recognizes, keeps, and as
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import os
@@ -794,4 +793,6 @@ HEAD = "These failures came back. What led to them led nowhere; this binds what 
 
 async def _off(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """What may touch the disk, off the event loop; a cancellation does not tear it apart."""
+    import asyncio  # there already, where somebody awaits
+
     return await asyncio.shield(asyncio.to_thread(work, *args, **kwargs))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loki.action.loop.agent_call import is_outage
 from loki.decision.monitor.monitor_state import Failed, Passed
 from loki.decision.monitor.tool_command import Effect
 
@@ -35,6 +34,8 @@ def tell(breaker: Circuit, event: Passed | Failed, output: object) -> None:
 
 def _is_outage(event: Passed | Failed, output: object) -> bool:
     """Whether what it reached is down; a bug in the tool's own code is not, whatever its text says."""
+    from loki.action.loop.agent_call import is_outage
+
     match = event.failure.match if isinstance(event, Failed) else None
     if match is None or not match.is_infrastructure:
         return False

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from loki.action.agent_protocol import Question
 from loki.base.error import AgentError, BreakerOpen, LokiError, UsageError
 from loki.base.log import log_event
-from loki.execution.assembly import notifier
 from loki.execution.resilience import ways
 from loki.jobs.dead_letters.dead_letter_review import (
     INSTRUCTIONS,
@@ -410,6 +409,8 @@ class DeadLetters:
 
         Of a loop's own end they are told where it ends.
         """
+        from loki.execution.notify_channels import notifier
+
         about, answer = task_id, f"loki dead-letters show {shlex.quote(task_id)}"
         if kind == "escalation":
             about, answer = id_of("escalation", page or task_id), "loki status"

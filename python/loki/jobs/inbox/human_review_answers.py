@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from loki.action.loop.resumption import is_open
 from loki.base.error import LokiError, UsageError
 from loki.base.time import isoformat
-from loki.execution.assembly import human_reviews, notifier
+from loki.execution.assembly import human_reviews
 from loki.jobs.inbox.request_kind import Kind, ProjectSnapshot, Result, Said
 from loki.jobs.inbox.settled_reviews import block, is_waiting_in_queue, unblock
 from loki.memory import task_record
@@ -215,6 +215,8 @@ def keep_words(workspace: Workspace, one: Request, said: Said) -> None:
 
 
 def _perform(workspace: Workspace, review: HumanReview, effect: Effect) -> None:
+    from loki.execution.notify_channels import notifier
+
     if isinstance(effect, Block):
         block(workspace, effect.task_id, effect.reason)
     elif isinstance(effect, Resume):

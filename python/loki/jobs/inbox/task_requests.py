@@ -24,7 +24,7 @@ from loki.action.processes.command_guard import ASIDE, LOG, RestoredRule, State,
 from loki.base import codec, locks, path_containment
 from loki.base.error import UsageError
 from loki.base.time import isoformat
-from loki.execution.assembly import guard, human_reviews, notifier
+from loki.execution.assembly import guard, human_reviews
 from loki.jobs.inbox import human_review_answers, queue_requests, settled_reviews
 from loki.jobs.inbox.request_kind import Kind, ProjectSnapshot, Result, Said
 from loki.jobs.queue.queue import queue_of
@@ -280,6 +280,8 @@ logger = logging.getLogger("loki")
 
 def tell(workspace: Workspace, one: RestoredRule) -> None:
     """Tell people of a file that was put back, as the project's ``[notify]`` says."""
+
+    from loki.execution.notify_channels import notifier
 
     notifier(workspace).notify("human_review", restored_text(one), id=one.id, answer="loki status")
 

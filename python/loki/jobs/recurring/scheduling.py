@@ -49,7 +49,7 @@ def noticed(workspace: Workspace) -> Callable[[str, Notice], None]:
 
 
 def _tell(workspace: Workspace, kind: NotificationKind, id_: str, text: str) -> None:
-    from loki.execution.assembly import notifier  # few tasks ever stop
+    from loki.execution.notify_channels import notifier  # few tasks ever stop
 
     said, answer = f"The recurring task {id_} {text}", f"loki resume {shlex.quote(id_)}"
     logger.warning("[recurrence] %s; %s", said, answer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import loki
-from loki.execution.assembly import NotifyCommand, notifier
+from loki.execution.notify_channels import NotifyCommand, notifier
 
 
 def test_a_copy_is_not_what_people_are_told_of(tmp_path: Path) -> None:

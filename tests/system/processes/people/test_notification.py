@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import loki
-from loki.execution.assembly import notifier
+from loki.execution.notify_channels import notifier
 from loki.people.notification import KINDS, Notifier, Webhook
 from loki.testing import ManualClock
 
