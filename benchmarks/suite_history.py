@@ -72,7 +72,7 @@ def main() -> None:
         store = ForgivingStore(FileStore(Path(folder)))
         for number in range(RUNS):
             SuiteHistory(store).keep(run(number, tests, chance))
-        text = store.get(DOCUMENT) or ""
+        text = store.read(DOCUMENT) or ""
         last = run(RUNS, tests, chance)
         history = SuiteHistory(store)
         print(f"{TESTS:,} tests, {RUNS} runs, {FAILURES} failures each")

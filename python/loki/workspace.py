@@ -142,7 +142,7 @@ class Workspace:
 
     def tasks(self) -> list[str]:
         """Ids of all tasks that the workspace remembers."""
-        return sorted({n.split("/")[1] for n in self.store.names("tasks/") if n.count("/") > 1})
+        return sorted({n.split("/")[1] for n in self.store.keys("tasks/") if n.count("/") > 1})
 
     def history(self, task: str) -> History:
         """The attempts of a task."""

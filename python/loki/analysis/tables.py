@@ -377,7 +377,7 @@ def _logged(store: FileStore) -> Iterator[dict[str, Any]]:
 
 
 def _recoveries(store: FileStore) -> Iterator[dict[str, Any]]:
-    for line in (store.get(f"logs/{RECOVERIES}") or "").splitlines():
+    for line in (store.read(f"logs/{RECOVERIES}") or "").splitlines():
         found = _RECOVERY.fullmatch(line.strip())
         at = moment(found[1]) if found else None
         if found and at is not None:
@@ -387,7 +387,7 @@ def _recoveries(store: FileStore) -> Iterator[dict[str, Any]]:
 
 def _standing(store: FileStore) -> Iterator[dict[str, Any]]:
     try:
-        data = json.loads(store.get(STATE) or "{}")
+        data = json.loads(store.read(STATE) or "{}")
     except (ValueError, RecursionError) as error:
         logger.warning("%s: left out: %s", STATE, error)
         return
@@ -433,7 +433,7 @@ def _of_the_loop(store: FileStore) -> Iterator[dict[str, Any]]:
 def _of_the_queue(store: FileStore) -> Iterator[dict[str, Any]]:
     try:
         name = document("dead-letter")
-        found = queue_index.read(name, store.get(name) or "").tasks.values()
+        found = queue_index.read(name, store.read(name) or "").tasks.values()
     except StoreError as error:
         logger.warning("%s; its dead letters are left out", error)
         return

@@ -125,7 +125,7 @@ def in_full(one: Reviewed, workspace: Workspace) -> str:
         lines.append(f"  did     {line(tried.approach or 'not told', 200)}")
         lines.append(f"  error   {line(tried.error_message or 'not told', 300)}")
     page = dead_letter.page_name(one.task_id)
-    if workspace.store.get(page) is not None:
+    if workspace.store.read(page) is not None:
         lines.append(f"\npage: {workspace.folder / page}")
     id_ = shlex.quote(one.task_id)
     lines.append(f'\nGo on: loki dead-letters retry {id_} --approach "…"')

@@ -151,7 +151,7 @@ def _whole(one: Request, workspace: Workspace, now: datetime, where: str) -> Ite
         follows = f": {option.follows}" if option.follows else ""
         yield f"  {number}. {option.name}{follows}"
         yield f"     {line(_typed(option, one, workspace.root, where))}"
-    page = workspace.store.get(one.page) if one.page.endswith(".md") else None
+    page = workspace.store.read(one.page) if one.page.endswith(".md") else None
     if page:
         yield f"\n{escape_control_characters(page).rstrip()}"
 

@@ -78,7 +78,7 @@ def show_triage(workspace: Workspace, id_: str, *, json: bool) -> None:
         UsageError: there is none of that id.
     """
     parts = parts_of(id_)
-    text = workspace.store.get(document(*parts)) if parts else None
+    text = workspace.store.read(document(*parts)) if parts else None
     record = triage_verdict.read_triage(text) if text is not None else None
     if record is None:
         task = parts[0] if parts else "TASK"

@@ -251,7 +251,7 @@ def _pages(
             yield f"sign: seen {sign.count} times: {line(sign.failure.said)}"
         if signs:
             yield f"page: {folder / folder_of(branch) / PAGE}"
-    for name in workspace.store.names(f"tasks/{task}/"):
+    for name in workspace.store.keys(f"tasks/{task}/"):
         if name.endswith(".md"):
             yield f"page: {folder / name}"
         elif name.endswith(".patch"):

@@ -116,7 +116,7 @@ def hand_on(workspace: Workspace, state: RunState, files: Sequence[str]) -> tupl
             passed = [a for a in workspace.history(id_).attempts() if a.result == "success"]
             diff = workspace.journal(id_).diff()
             text = summary(output.name, stage, files, [a.action for a in passed], diff)
-        workspace.store.put(output_document(state.run, output.name), text)
+        workspace.store.write(output_document(state.run, output.name), text)
     return tuple(output.name for output in stage.outputs)
 
 
@@ -143,7 +143,7 @@ def stage_outputs(workspace: Workspace, state: RunState) -> dict[str, dict[str, 
 
 
 def _output(workspace: Workspace, state: RunState, name: str) -> str:
-    return workspace.store.get(output_document(state.run, name)) or ""
+    return workspace.store.read(output_document(state.run, name)) or ""
 
 
 def stage_inputs(workspace: Workspace, state: RunState) -> list[Input]:
@@ -403,7 +403,7 @@ class PipelineSession:
         )
         page = state.of(effect.stage).page
         assert page is not None
-        self.workspace.store.put(page, text)
+        self.workspace.store.write(page, text)
 
     def _roll_back(self, effect: RollBack) -> Event:
         try:

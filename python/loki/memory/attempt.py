@@ -351,7 +351,7 @@ class History:
         text = render_page(
             self._task_id, attempts, status=status, title=title, updated_at=updated_at
         )
-        self._store.put(f"tasks/{self._task_id}/attempts-{self._task_id}.md", text)
+        self._store.write(f"tasks/{self._task_id}/attempts-{self._task_id}.md", text)
 
 
 def read_attempts(records: Iterable[Mapping[str, Any]], log: str = "log") -> list[Attempt]:

@@ -67,7 +67,7 @@ class DeadLetterLog:
         candidate = self._learn(letter, known)
         suggestions = self._suggestions(letter, similar)
         text = render_page(letter, attempts, len(similar), suggestions, _pointer(candidate))
-        self._store.put(page, text)
+        self._store.write(page, text)
         self._store.append(LETTERS, own)
 
     def letters(self) -> list[DeadLetter]:
@@ -94,7 +94,7 @@ class DeadLetterLog:
 
     def _older(self) -> Iterator[dict[str, Any]]:
         """What stood with the tasks before there was a log."""
-        for name in self._store.names("tasks/"):
+        for name in self._store.keys("tasks/"):
             if name.endswith("/task.json"):
                 task = task_record.load(self._store, name.split("/")[1])
                 if task.dead_letter is not None:
@@ -189,7 +189,7 @@ class DeadLetterLog:
     def _others(self, sources: Sequence[Failure]) -> list[Failure]:
         """Failures of this workspace that are of another kind than the sources."""
         found: dict[str, Failure] = {}
-        for name in self._store.names("tasks/"):
+        for name in self._store.keys("tasks/"):
             if not name.endswith("/attempts.jsonl"):
                 continue
             for attempt in History(self._store, name.split("/")[1]).attempts():

@@ -76,8 +76,8 @@ class Closed:
 def open_runs(store: Store) -> list[Run]:
     """The runs that have seen a failure and are not closed, by the names of their folders."""
     found = []
-    for name in store.names("run/"):
-        text = store.get(name) if name.endswith(f"/{SIGNS}") else None
+    for name in store.keys("run/"):
+        text = store.read(name) if name.endswith(f"/{SIGNS}") else None
         if text is None:
             continue
         run = Run.parse(text, None, left_out=partial(_left, name))
@@ -117,13 +117,13 @@ def close(
     folder = folder_of(branch)
     closed = None
     for _ in range(TRIES):
-        text = store.get(folder + SIGNS)
+        text = store.read(folder + SIGNS)
         if text is None:
             break
         closed = _closed(store, branch, text, succeeded, now, reason)
         if _removed(store, folder + SIGNS, text):
             break
-    for name in store.names(folder):  # the page, and what was damaged
+    for name in store.keys(folder):  # the page, and what was damaged
         if name != folder + SIGNS:
             store.update(name, lambda _text: None)
     if closed is not None:

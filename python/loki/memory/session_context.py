@@ -415,12 +415,12 @@ class SessionContext:
     def keep(self, kept: Ledger, said: Handoff) -> None:
         """Keep the ledger, and a handoff beside the earlier ones."""
         self.keep_ledger(kept)
-        self._store.put(said.document, render_handoff(said))
+        self._store.write(said.document, render_handoff(said))
         self._prune()
 
     def keep_ledger(self, kept: Ledger) -> None:
         """Keep the ledger alone: nobody has to go on."""
-        self._store.put(kept.document, render_ledger(kept))
+        self._store.write(kept.document, render_ledger(kept))
 
     def load(self) -> str:
         """What a session begins with: the ledger and the recent handoffs; "" where there is none."""
@@ -431,9 +431,9 @@ class SessionContext:
 
     def _notes(self, folder: str) -> list[SessionNote]:
         found = []
-        for name in self._store.names(folder):
+        for name in self._store.keys(folder):
             if name.endswith(SUFFIXES):
-                note = read(name, self._store.get(name) or "")
+                note = read(name, self._store.read(name) or "")
                 if note is not None and is_for(note, self._task):
                     found.append(note)
         return found
@@ -441,6 +441,6 @@ class SessionContext:
     def _prune(self) -> None:
         """Remove the oldest handoffs of the task that loki wrote."""
         mine = f"-{self._task}.md"
-        own = [name for name in self._store.names(HANDOFFS) if name.endswith(mine)]
+        own = [name for name in self._store.keys(HANDOFFS) if name.endswith(mine)]
         for name in own[:-KEPT]:
             self._store.update(name, lambda _old: None)

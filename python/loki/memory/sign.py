@@ -597,7 +597,7 @@ class Signs:
     @property
     def seen(self) -> Seen:
         """All that was seen in the run, by whichever process."""
-        return self._read(self._store.get(self._folder + WAITING)).seen
+        return self._read(self._store.read(self._folder + WAITING)).seen
 
     def __str__(self) -> str:
         """The signs as an agent is to read them, before anything else; "" where there are none."""
@@ -670,7 +670,7 @@ class Signs:
 
     def _beginning(self) -> Mapping[str, Any]:
         """How git stood when the run began, which may be now."""
-        current = self._read(self._store.get(self._folder + WAITING))
+        current = self._read(self._store.read(self._folder + WAITING))
         return current.start if current.seen.sightings else self._start()
 
     def _observed(
@@ -694,7 +694,7 @@ class Signs:
         """What waits now; what binds is written where it has changed. The lock of both is held."""
         signs, rest = self._run.dump(), self._run.dump_waiting()
         if signs != self._read_last[0]:
-            self._store.put(self._folder + SIGNS, signs)
+            self._store.write(self._folder + SIGNS, signs)
         self._read_last = signs, rest
         return rest
 
@@ -703,7 +703,7 @@ class Signs:
 
     def _read(self, waiting: str | None) -> Run:
         """What is kept; damaged files are set aside, and the run goes on with what can be read."""
-        texts = self._store.get(self._folder + SIGNS), waiting
+        texts = self._store.read(self._folder + SIGNS), waiting
         if texts != self._read_last:
             self._run, self._read_last = self._joined(*texts), texts
         return self._run

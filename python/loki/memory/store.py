@@ -123,10 +123,10 @@ class Store(Protocol):
     def scan(self, log: str) -> Iterator[dict[str, Any]]:
         """The same, one by one: a log may be larger than memory."""
 
-    def put(self, document: str, text: str) -> None:
+    def write(self, document: str, text: str) -> None:
         """Replace a document: readers see the old one or the new one."""
 
-    def get(self, document: str) -> str | None:
+    def read(self, document: str) -> str | None:
         """A document's text, or None where there is none."""
 
     def update(self, document: str, change: Rewrite, *, durable: bool = True) -> None:
@@ -156,7 +156,7 @@ class Store(Protocol):
         To be called before something is written in its place, also while ``update`` changes it.
         """
 
-    def names(self, prefix: str) -> list[str]:
+    def keys(self, prefix: str) -> list[str]:
         """Sorted names of logs and documents that begin with ``prefix``."""
 
     def written_at(self, name: str) -> float | None:
@@ -203,11 +203,11 @@ class ForgivingStore:
             self._complain(error)
         yield from self._records.get(log, [])
 
-    def put(self, document: str, text: str) -> None:
+    def write(self, document: str, text: str) -> None:
         """Replace a document; never raises `loki.StoreError`."""
         text = _masked_document(document, text)
         try:
-            self._behind.put(document, text)
+            self._behind.write(document, text)
         except StoreError as error:
             self._complain(error)
             self._documents[document] = text
@@ -215,12 +215,12 @@ class ForgivingStore:
             self._documents.pop(document, None)
             self._catch_up()
 
-    def get(self, document: str) -> str | None:
+    def read(self, document: str) -> str | None:
         """A document's text, or None."""
         if document in self._documents:
             return self._documents[document]
         try:
-            return self._behind.get(document)
+            return self._behind.read(document)
         except StoreError as error:
             self._complain(error)
             return None
@@ -237,7 +237,7 @@ class ForgivingStore:
             self._behind.update(document, rewrite, durable=durable)
         except StoreError as error:
             self._complain(error)
-            changed = rewrite(self.get(document))
+            changed = rewrite(self.read(document))
             self._documents.pop(document, None)
             if changed is not None:
                 self._documents[document] = changed
@@ -256,11 +256,11 @@ class ForgivingStore:
         except StoreError as error:
             self._complain(error)
 
-    def names(self, prefix: str) -> list[str]:
+    def keys(self, prefix: str) -> list[str]:
         """Names that begin with ``prefix``, in memory or behind."""
         found = {name for name in (*self._records, *self._documents) if name.startswith(prefix)}
         try:
-            found.update(self._behind.names(prefix))
+            found.update(self._behind.keys(prefix))
         except StoreError as error:
             self._complain(error)
         return sorted(found)
@@ -295,7 +295,7 @@ class ForgivingStore:
                 return
             for document, text in list(self._documents.items()):
                 try:
-                    self._behind.put(document, text)
+                    self._behind.write(document, text)
                 except StoreError:
                     return
                 del self._documents[document]
@@ -328,7 +328,7 @@ def load_as(cls: type[T], store: Store, document: str) -> T | None:
 
     What does not fit in it is told, once, and has a plain value.
     """
-    return read_as(cls, store, document, store.get(document))
+    return read_as(cls, store, document, store.read(document))
 
 
 def read_as(cls: type[T], store: Store, document: str, text: str | None) -> T | None:

@@ -291,7 +291,7 @@ def document(task_id: str) -> str:
 def save(store: Store, record: TaskRecord) -> None:
     """Keep a task's record, which says whose it is by its ``id``."""
     text = json.dumps(codec.write(record), indent=1, ensure_ascii=False) + "\n"
-    store.put(document(record.id), text)
+    store.write(document(record.id), text)
 
 
 def load(store: Store, task_id: str) -> TaskRecord:

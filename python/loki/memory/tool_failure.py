@@ -121,7 +121,7 @@ class ToolFailures:
 
     def _trim(self) -> None:
         """Cut the log back, where it has become far too long: whoever adds to it then may be left out."""
-        log = self._store.get(LOG) or ""
+        log = self._store.read(LOG) or ""
         if len(log) > 2 * TEXT or log.count("\n") > 2 * RECORDS:
             self._store.update(LOG, lambda text: trimmed(text, RECORDS, TEXT), durable=False)
 

@@ -673,8 +673,8 @@ class Escalations:
     def open(self) -> list[OpenEscalation]:
         """The pages that await a person, oldest first; also those that other programs wrote."""
         found = []
-        for name in self._store.names(FOLDER):
-            text = self._store.get(name) if name.endswith(".md") else None
+        for name in self._store.keys(FOLDER):
+            text = self._store.read(name) if name.endswith(".md") else None
             if text and (page := read(name, text)) is not None:
                 found.append(page)
         return found
@@ -715,7 +715,7 @@ class Escalations:
         Raises:
             StoreError: it could not be kept.
         """
-        self._store.put(page, render(escalation))
+        self._store.write(page, render(escalation))
         self._settle_others(page, (escalation.task_id,))
 
     def answer(self, task_id: str, what: str, words: str = "") -> list[str]:

@@ -92,10 +92,10 @@ class SignalOverwrites:
         >>> from loki.testing import MemoryStore
         >>> store = MemoryStore()
         >>> known = SignalOverwrites(store)
-        >>> store.put("signals/HUMAN_REVIEW_NEEDED", "May I?")
+        >>> store.write("signals/HUMAN_REVIEW_NEEDED", "May I?")
         >>> known.look("signals/HUMAN_REVIEW_NEEDED")
         []
-        >>> store.put("signals/HUMAN_REVIEW_NEEDED", "And now?")
+        >>> store.write("signals/HUMAN_REVIEW_NEEDED", "And now?")
         >>> [one.text for one in known.look("signals/HUMAN_REVIEW_NEEDED")]
         ['May I?']
     """
@@ -111,7 +111,7 @@ class SignalOverwrites:
         Raises:
             StoreError: that cannot be remembered.
         """
-        now, known = self._store.get(file), self._known(file)
+        now, known = self._store.read(file), self._known(file)
         if not known.seen and now is None:  # as nearly always
             return []
         if known.seen and known.seen[-1].stood and now and known.seen[-1].digest == _digest(now):
@@ -119,7 +119,7 @@ class SignalOverwrites:
         found: list[SeenFile] = []
 
         def change(known: _File) -> None:
-            now = self._store.get(file)  # whoever removes it does so under the same lock
+            now = self._store.read(file)  # whoever removes it does so under the same lock
             if now is None:  # whoever has taken away what stood there knows of it
                 known.seen = [*known.seen[:-1], *(one for one in known.seen[-1:] if not one.stood)]
                 found[:] = [one for one in known.seen if one.stood]
@@ -163,7 +163,7 @@ class SignalOverwrites:
         return id_ in self._known(file).done
 
     def _known(self, file: str) -> _File:
-        return self._table(self._store.get(DOCUMENT)).get(file) or _File()
+        return self._table(self._store.read(DOCUMENT)).get(file) or _File()
 
     def _change(self, file: str, change: Callable[[_File], None]) -> None:
         def rewrite(text: str | None) -> str:
@@ -261,7 +261,7 @@ class Signals:
             self.store.append(file, said)
             return (self._read(file) or (signal,))[-1]
         if not about.queues:
-            self.store.put(file, Masked(text))
+            self.store.write(file, Masked(text))
             return (self._read(file) or (signal,))[0]  # somebody may have consumed it at once
         return self._queue(*parse(file, render({**said, "id": signal.id}), now))
 
@@ -286,7 +286,7 @@ class Signals:
 
     def foreign(self) -> list[str]:
         """Files among the signals that are none, relative to ``.loki/``."""
-        return [file for file in self.store.names(f"{FOLDER}/") if named(file) is None]
+        return [file for file in self.store.keys(f"{FOLDER}/") if named(file) is None]
 
     def consume(self, signal: Signal) -> bool:
         """Note that a signal was acted on: its file goes; a line of a log, and those before, stay.
@@ -356,7 +356,7 @@ class Signals:
             if KINDS[kind].queues:
                 with suppress(StoreError):  # who cannot write may look all the same
                     self._keep_overwritten(file_of(kind))
-        for file in self.store.names(f"{FOLDER}/"):
+        for file in self.store.keys(f"{FOLDER}/"):
             known = named(file)
             if known is not None and (not kinds or known[0] in kinds):
                 yield from self._read(file, ends)
@@ -365,7 +365,7 @@ class Signals:
         self, file: str, ends: dict[str | None, datetime | None] | None = None
     ) -> tuple[Signal, ...]:
         """What a file says; ``ends``: when runs ended, as far as somebody has looked already."""
-        text, at = self.store.get(file), self.store.written_at(file)
+        text, at = self.store.read(file), self.store.written_at(file)
         if text is None:  # gone since it was listed
             return ()
         found = parse(file, text, None if at is None else datetime.fromtimestamp(at, timezone.utc))
@@ -419,7 +419,7 @@ class Signals:
 
     def _keep_overwritten(self, file: str) -> None:
         """Let what another program has written over, or appended to, wait behind what stands there."""
-        text = self.store.get(file)
+        text = self.store.read(file)
         if text is not None and (several := documents(text)) != [text]:
             for one in several[1:]:
                 self._keep_behind(file, one)
@@ -490,7 +490,7 @@ class Signals:
 
     def _done(self, lines: Sequence[Signal]) -> int:
         """How many lines of a log are done; of one that somebody has begun anew, none."""
-        count = _counts(self.store, self.store.get(HANDLED)).get(lines[0].file, 0)
+        count = _counts(self.store, self.store.read(HANDLED)).get(lines[0].file, 0)
         return count if count <= lines[-1].line + 1 else 0
 
     def _count(self, signal: Signal) -> None:

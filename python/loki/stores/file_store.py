@@ -80,14 +80,14 @@ class FileStore:
             self._told.add((path, number))
             logger.warning("%s:%d: left out a damaged line: %s", path, number, what)
 
-    def put(self, document: str, text: str) -> None:
+    def write(self, document: str, text: str) -> None:
         """Replace a document; on disk when this returns."""
         path = self._place(document)
         self._keep_damaged(document)
         file.make_folder(path.parent)
         file.write_atomic(path, text.encode("utf-8", "backslashreplace"))
 
-    def get(self, document: str) -> str | None:
+    def read(self, document: str) -> str | None:
         """A document's text, or None."""
         if not path_containment.is_path(document):
             return None  # nothing can be kept under such a name
@@ -111,7 +111,7 @@ class FileStore:
                 for _ in range(ROUNDS):
                     if self._update_shared(document, change, durable=durable):
                         return
-            old = self.get(document)
+            old = self.read(document)
             text = change(old)
             if text is None:
                 self._keep_damaged(document)
@@ -125,7 +125,7 @@ class FileStore:
         """Update a document that other programs write without asking; False: one has just now."""
         path = self.folder / document
         before = _stamp(path)
-        old = self.get(document)
+        old = self.read(document)
         text = change(old)
         if text == old:
             return True
@@ -160,7 +160,7 @@ class FileStore:
         file.make_folder(path.parent)
         return path
 
-    def names(self, prefix: str) -> list[str]:
+    def keys(self, prefix: str) -> list[str]:
         """Names that begin with ``prefix``."""
         start = prefix.rpartition("/")[0]
         if start and not path_containment.is_path(start):

@@ -49,12 +49,12 @@ class MemoryStore:
         """The same, one by one."""
         yield from self.logs.get(log, [])
 
-    def put(self, document: str, text: str) -> None:
+    def write(self, document: str, text: str) -> None:
         """Replace a document."""
         with self._lock:
             self.documents[document] = text
 
-    def get(self, document: str) -> str | None:
+    def read(self, document: str) -> str | None:
         """A document's text, or None."""
         return self.documents.get(document)
 
@@ -86,7 +86,7 @@ class MemoryStore:
             if document in self.documents:
                 self.documents[f"{store.ASIDE}/{document}"] = self.documents[document]
 
-    def names(self, prefix: str) -> list[str]:
+    def keys(self, prefix: str) -> list[str]:
         """Names that begin with ``prefix``."""
         with self._lock:
             return sorted(n for n in (*self.logs, *self.documents) if n.startswith(prefix))

@@ -41,7 +41,7 @@ def test_a_workspace_gets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_files_that_are_being_written_survive_a_clock_far_ahead(tmp_path: Path) -> None:
     """What is left half written is told by the machine's time, which files are stamped with."""
     workspace = loki.Workspace(tmp_path, clock=ManualClock(datetime(2100, 1, 1)))
-    workspace.store.put("state/x.json", "{}")
+    workspace.store.write("state/x.json", "{}")
     half = tmp_path / ".loki" / ".loki-0123.tmp"
     half.write_text("half")
     with workspace.exclusive():

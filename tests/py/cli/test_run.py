@@ -64,5 +64,5 @@ def test_a_page_that_could_not_be_written_is_not_pointed_at(
         return capsys.readouterr().out
 
     assert "read:    no page: it could not be written" in said()
-    FileStore(tmp_path / ".loki").put("tasks/t/dead-letter-t.md", "# t\n")
+    FileStore(tmp_path / ".loki").write("tasks/t/dead-letter-t.md", "# t\n")
     assert f"read:    {tmp_path / '.loki' / 'tasks/t/dead-letter-t.md'}\n" in said()

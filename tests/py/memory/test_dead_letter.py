@@ -168,8 +168,8 @@ def test_no_text_breaks_the_page(
     reason = "retry_budget_exhausted"
     letter = DeadLetter.of(task, title, attempts, failure, reason, AT, {path: "x"})
     store = ForgivingStore(FileStore(tmp_path))
-    store.put("page.md", render_page(letter, attempts))
-    fields, body = parse(store.get("page.md") or "")
+    store.write("page.md", render_page(letter, attempts))
+    fields, body = parse(store.read("page.md") or "")
     assert fields["category"] == "dead-letter"
     assert set(fields) == set(parse(render_page(letter_of(failure), MADE))[0])
     headings = [line for line in body.splitlines() if line.startswith("#")]
@@ -261,25 +261,25 @@ class Counting(FileStore):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.read: list[str] = []
+        self.looked_at: list[str] = []
 
     def records(self, log: str) -> list[dict[str, Any]]:
-        self.read.append(log)
+        self.looked_at.append(log)
         return super().records(log)
 
-    def get(self, document: str) -> str | None:
-        self.read.append(document)
-        return super().get(document)
+    def read(self, document: str) -> str | None:
+        self.looked_at.append(document)
+        return super().read(document)
 
-    def names(self, prefix: str) -> list[str]:
-        self.read.append(prefix)
-        return super().names(prefix)
+    def keys(self, prefix: str) -> list[str]:
+        self.looked_at.append(prefix)
+        return super().keys(prefix)
 
 
 def keep(store: Any, letter: DeadLetter) -> str:
     page = f"tasks/{letter.task_id}/dead-letter-{letter.task_id}.md"
     DeadLetterLog(store, PatternSet.default()).add(letter, MADE, page)
-    return str(store.get(page))
+    return str(store.read(page))
 
 
 def test_the_second_of_its_kind_gets_suggestions(tmp_path: Path, failure: Failure) -> None:
@@ -315,9 +315,9 @@ def test_among_thousands_one_log_is_read(tmp_path: Path, failure: Failure) -> No
     assert "Based on 4 similar failures:" in page
     for task in ("task-7", "task-1007", "task-2007", "task-3007"):
         assert f"`{task}`" in page
-    own = [name for name in store.read if name.startswith("tasks/last/")]
-    similar = [name for name in store.read if name.endswith("007/task.json") or "-7/" in name]
-    assert len(store.read) == 1 + len(own) + len(similar) <= 7
+    own = [name for name in store.looked_at if name.startswith("tasks/last/")]
+    similar = [name for name in store.looked_at if name.endswith("007/task.json") or "-7/" in name]
+    assert len(store.looked_at) == 1 + len(own) + len(similar) <= 7
 
 
 def test_old_dead_letters_that_stand_with_their_tasks_count(

@@ -101,15 +101,15 @@ def test_a_damaged_document_is_kept_before_another_takes_its_place(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     files = FileStore(tmp_path / ".loki")
-    files.put(TASK, json.dumps(RECORD))
-    files.put(TASK, '{"title": 5}')
+    files.write(TASK, json.dumps(RECORD))
+    files.write(TASK, '{"title": 5}')
     assert not (tmp_path / ".loki" / store.ASIDE).exists(), "what fits is not kept"
     for _ in range(3):
         damaged = store.load_as(TaskRecord, files, TASK)
     assert damaged is not None
     assert damaged.flaws == ("title: found 5, expected text",)
     assert caplog.text.count("is damaged: title: found 5") == 1, "told once"
-    files.put(TASK, json.dumps(RECORD))
+    files.write(TASK, json.dumps(RECORD))
     (kept,) = (tmp_path / ".loki" / store.ASIDE / "tasks" / "a").iterdir()
     assert kept.read_text() == '{"title": 5}'
     assert f"kept as .loki/{kept.relative_to(tmp_path / '.loki')}" in caplog.text
@@ -118,10 +118,10 @@ def test_a_damaged_document_is_kept_before_another_takes_its_place(
 def test_a_folder_in_the_place_of_a_document_is_set_aside(tmp_path: Path) -> None:
     files = FileStore(tmp_path / ".loki")
     (tmp_path / ".loki" / TASK / "mine").mkdir(parents=True)
-    files.put(TASK, json.dumps(RECORD))
+    files.write(TASK, json.dumps(RECORD))
     (kept,) = (tmp_path / ".loki" / store.ASIDE / "tasks" / "a").iterdir()
     assert [one.name for one in kept.iterdir()] == ["mine"]
-    assert files.get(TASK) == json.dumps(RECORD)
+    assert files.read(TASK) == json.dumps(RECORD)
 
 
 def test_of_a_table_only_what_does_not_fit_goes() -> None:
@@ -136,7 +136,7 @@ def test_what_a_reader_finds_damaged_is_kept_once_byte_by_byte(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     files = FileStore(tmp_path / ".loki")
-    files.put("state/sessions/s.json", "{}")
+    files.write("state/sessions/s.json", "{}")
     (tmp_path / ".loki" / "state" / "sessions" / "s.json").write_bytes(b"\xff{")
     for _ in range(3):
         files.set_aside("state/sessions/s.json")
@@ -148,9 +148,9 @@ def test_what_a_reader_finds_damaged_is_kept_once_byte_by_byte(
 
 def test_a_damaged_document_that_is_removed_is_kept(tmp_path: Path) -> None:
     files = FileStore(tmp_path / ".loki")
-    files.put(TASK, '{"title": 5}')
+    files.write(TASK, '{"title": 5}')
     files.update(TASK, lambda _: None)
-    assert files.get(TASK) is None
+    assert files.read(TASK) is None
     (kept,) = (tmp_path / ".loki" / store.ASIDE / "tasks" / "a").iterdir()
     assert kept.read_text() == '{"title": 5}'
 
@@ -158,8 +158,8 @@ def test_a_damaged_document_that_is_removed_is_kept(tmp_path: Path) -> None:
 def test_a_link_on_the_way_to_a_damaged_document_moves_nothing(tmp_path: Path) -> None:
     files, away = FileStore(tmp_path / ".loki"), tmp_path / "away"
     (away / "task.json" / "mine").mkdir(parents=True)
-    files.put("tasks/b/task.json", "{}")
+    files.write("tasks/b/task.json", "{}")
     (tmp_path / ".loki" / "tasks" / "a").symlink_to(away)
     with pytest.raises(loki.StoreError, match="cannot set aside"):
-        files.put(TASK, json.dumps(RECORD))
+        files.write(TASK, json.dumps(RECORD))
     assert (away / "task.json" / "mine").is_dir()

@@ -126,7 +126,7 @@ def test_what_is_seen_while_a_run_is_closed_is_learned_from(tmp_path: Path) -> N
 
 
 def test_a_damaged_run_is_closed_without_learning(store: ForgivingStore, tmp_path: Path) -> None:
-    FileStore(tmp_path).put("run/fix/signs.json", "{")
+    FileStore(tmp_path).write("run/fix/signs.json", "{")
     assert open_runs(store) == []
     closed = close(store, "fix", succeeded=lambda _: False, now=NOON)
     assert closed is not None

@@ -66,7 +66,7 @@ def test_old_handoffs_of_a_task_go(tmp_path: Path) -> None:
     for number in range(KEPT + 3):
         at = f"2026-04-{number + 1:02}T12:00:00Z"
         SessionContext(store, "t1").keep(made(), Handoff("t1", "fix it", at, "x"))
-    names = store.names(session_context.HANDOFFS)
+    names = store.keys(session_context.HANDOFFS)
     assert len(names) == KEPT
     assert "20260401" not in names[0]
 

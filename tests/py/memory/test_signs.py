@@ -51,7 +51,7 @@ def test_signs_survive_a_restart_and_belong_to_their_branch(
     assert [s.count for s in Signs(store, "feature/login form").armed] == [2]
     for other in ("main", None, "feature", "feature/login", "feature%2Flogin form", "no-branch"):
         assert Signs(store, other).armed == ()
-    assert store.get("run/feature%2Flogin%20form/signs.json") is not None
+    assert store.read("run/feature%2Flogin%20form/signs.json") is not None
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_what_the_rules_ignore_is_not_kept(make_failure: MakeFailure, store: Sto
     for _ in range(3):
         assert signs.observe(vague, "x", "t").count == 0
         assert signs.observe(TEXT, command="curl -f x").advice.value == "go_on"
-    assert store.names("run/") == []
+    assert store.keys("run/") == []
 
 
 def test_rules_that_changed_decide_anew_what_is_a_sign(store: Store) -> None:
@@ -95,7 +95,7 @@ def test_what_was_kept_before_approaches_were_counted_is_read(
     make_failure: MakeFailure, store: Store
 ) -> None:
     sighting = {"failure": make_failure().to_dict(), "count": 2, "approaches": ["x"], "tasks": []}
-    store.put("run/main/signs.json", json.dumps({"version": 1, "sightings": [sighting]}))
+    store.write("run/main/signs.json", json.dumps({"version": 1, "sightings": [sighting]}))
     assert "led there: `x`" in str(Signs(store, "main"))
 
 
@@ -106,7 +106,7 @@ def test_what_was_kept_before_approaches_were_counted_is_read(
 def test_a_damaged_file_is_kept_aside_and_begun_anew(
     text: str, store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    FileStore(tmp_path).put("run/main/signs.json", text)
+    FileStore(tmp_path).write("run/main/signs.json", text)
     signs = Signs(store, "main")
     with caplog.at_level(logging.WARNING):
         assert signs.armed == ()
@@ -168,7 +168,7 @@ def test_git_is_asked_once_where_a_run_begins(store: Store) -> None:
     for _ in range(3):
         Signs(store, "main", start=start).observe(TEXT)
     assert len(asked) == 1
-    assert json.loads(store.get("run/main/signs.json") or "")["start"] == {"commit": "abc"}
+    assert json.loads(store.read("run/main/signs.json") or "")["start"] == {"commit": "abc"}
 
 
 def test_a_store_that_fails_keeps_signs_in_memory(tmp_path: Path) -> None:

@@ -40,11 +40,11 @@ class Broken:
     def scan(self, log: str) -> Iterator[dict[str, Any]]:
         yield from self.records(log)
 
-    def put(self, document: str, text: str) -> None:
+    def write(self, document: str, text: str) -> None:
         self._check()
         self.documents[document] = text
 
-    def get(self, document: str) -> str | None:
+    def read(self, document: str) -> str | None:
         return self.documents.get(document)
 
     def update(self, document: str, change: Rewrite, *, durable: bool = True) -> None:  # noqa: ARG002
@@ -57,7 +57,7 @@ class Broken:
         self._check()
         self.documents[f"set-aside/{document}"] = self.documents[document]
 
-    def names(self, prefix: str) -> list[str]:
+    def keys(self, prefix: str) -> list[str]:
         return sorted(name for name in (*self.logs, *self.documents) if name.startswith(prefix))
 
     def written_at(self, name: str) -> float | None:
@@ -95,11 +95,11 @@ def test_a_record_comes_back_in_the_form_of_json(store: Store) -> None:
 
 def test_what_is_set_aside_is_there_twice(store: Store) -> None:
     store.set_aside("none.json")
-    store.put("tasks/t/task.json", "{")
+    store.write("tasks/t/task.json", "{")
     store.set_aside("tasks/t/task.json")
-    assert store.get("tasks/t/task.json") == "{"
-    (kept,) = store.names("set-aside/")
-    assert store.get(kept) == "{"
+    assert store.read("tasks/t/task.json") == "{"
+    (kept,) = store.keys("set-aside/")
+    assert store.read(kept) == "{"
 
 
 def test_a_lock_has_one_holder_at_a_time(store: Store) -> None:
@@ -121,14 +121,14 @@ def test_a_lock_has_one_holder_at_a_time(store: Store) -> None:
         1 // 0  # noqa: B018
     with store.lock("documents-of-one-kind"), store.lock("another"):
         store.update("a.json", lambda _: "1")  # a lock is beside what it is about
-    assert store.get("a.json") == "1"
+    assert store.read("a.json") == "1"
 
 
 def test_a_document_is_replaced(store: Store) -> None:
-    assert store.get("run/main/anti-repeat.md") is None
-    store.put("run/main/anti-repeat.md", "one")
-    store.put("run/main/anti-repeat.md", "two")
-    assert store.get("run/main/anti-repeat.md") == "two"
+    assert store.read("run/main/anti-repeat.md") is None
+    store.write("run/main/anti-repeat.md", "one")
+    store.write("run/main/anti-repeat.md", "two")
+    assert store.read("run/main/anti-repeat.md") == "two"
 
 
 def test_a_document_is_made_rewritten_and_removed_by_an_update(
@@ -136,30 +136,30 @@ def test_a_document_is_made_rewritten_and_removed_by_an_update(
 ) -> None:
     store.update("run/main/signs.json", lambda text: "[1]" if text is None else "[0]")
     store.update("run/main/signs.json", lambda text: f"{text}{text}".replace("][", ", "))
-    assert store.get("run/main/signs.json") == "[1, 1]"
+    assert store.read("run/main/signs.json") == "[1, 1]"
     with pytest.raises(ZeroDivisionError):
         store.update("run/main/signs.json", lambda _: str(1 // 0))
-    assert store.get("run/main/signs.json") == "[1, 1]"
+    assert store.read("run/main/signs.json") == "[1, 1]"
     store.update("run/main/signs.json", lambda _: None)
     store.update("run/main/signs.json", lambda _: None)
-    assert [name for name in store.names("") if name != ".gitignore"] == []
+    assert [name for name in store.keys("") if name != ".gitignore"] == []
     assert not (tmp_path / ".loki/run").exists(), "no empty folder stays behind"
 
 
 def test_removing_a_document_leaves_its_neighbours(store: Store) -> None:
-    store.put("run/main/page.md", "x")
+    store.write("run/main/page.md", "x")
     store.update("run/main/signs.json", lambda _: "{}")
     store.update("run/main/signs.json", lambda _: None)
-    assert store.names("run/") == ["run/main/page.md"]
+    assert store.keys("run/") == ["run/main/page.md"]
 
 
 def test_names_are_found_by_their_beginning(store: Store) -> None:
-    store.put("tasks/a/task.json", "{}")
+    store.write("tasks/a/task.json", "{}")
     store.append("tasks/ab/attempts.jsonl", {})
-    store.put("run/x/signs.json", "{}")
-    assert store.names("tasks/a") == ["tasks/a/task.json", "tasks/ab/attempts.jsonl"]
-    assert store.names("tasks/a/") == ["tasks/a/task.json"]
-    assert store.names("nothing/") == []
+    store.write("run/x/signs.json", "{}")
+    assert store.keys("tasks/a") == ["tasks/a/task.json", "tasks/ab/attempts.jsonl"]
+    assert store.keys("tasks/a/") == ["tasks/a/task.json"]
+    assert store.keys("nothing/") == []
 
 
 def test_an_unpaired_surrogate_does_not_stop_a_record(store: Store) -> None:
@@ -195,7 +195,7 @@ def test_what_git_may_see_is_what_a_person_wrote(tmp_path: Path) -> None:
 def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
     store = FileStore(tmp_path / ".loki")
     store.append("tasks/t/attempts.jsonl", {})
-    store.put("tasks/t/task.json", "{}")
+    store.write("tasks/t/task.json", "{}")
     for path in (tmp_path / ".loki").rglob("*"):
         assert path.stat().st_mode & 0o077 == 0, path
 
@@ -206,12 +206,12 @@ def test_a_failing_store_is_told_once_and_what_it_missed_is_written_later() -> N
     store = ForgivingStore(broken, told.append)
     store.append("log", {"n": 1})
     store.append("log", {"n": 2})
-    store.put("doc", "text")
+    store.write("doc", "text")
     assert len(told) == 1
     assert "Could not persist: no space left on device" in told[0]
     assert store.records("log") == [{"n": 1}, {"n": 2}]
-    assert store.get("doc") == "text"
-    assert store.names("") == ["doc", "log"]
+    assert store.read("doc") == "text"
+    assert store.keys("") == ["doc", "log"]
     broken.mended = True
     store.append("log", {"n": 3})
     assert broken.logs == {"log": [{"n": 1}, {"n": 2}, {"n": 3}]}
@@ -222,7 +222,7 @@ def test_whatever_is_written_first_brings_the_rest_with_it() -> None:
     broken = Broken()
     store = ForgivingStore(broken, lambda _: None)
     store.append("one", {"n": 1})
-    store.put("doc", "text")
+    store.write("doc", "text")
     store.update("other", lambda _: "made")
     broken.mended = True
     store.append("two", {"n": 2})
@@ -245,10 +245,10 @@ def test_updates_that_failed_are_kept_and_written_later() -> None:
     store = ForgivingStore(broken, lambda _: None)
     store.update("doc", lambda text: f"{text}b")
     store.update("doc", lambda text: f"{text}c")
-    assert store.get("doc") == "abc"
+    assert store.read("doc") == "abc"
     broken.mended = True
     store.update("doc", lambda text: f"{text}d")
-    assert broken.documents["doc"] == store.get("doc") == "abcd"
+    assert broken.documents["doc"] == store.read("doc") == "abcd"
 
 
 def test_secrets_are_masked_before_anything_is_stored(tmp_path: Path) -> None:
@@ -258,15 +258,15 @@ def test_secrets_are_masked_before_anything_is_stored(tmp_path: Path) -> None:
         "log.jsonl", {"output": f"token {secret}", "checks": [{"output": "password=hunter22"}]}
     )
     store.update("new.json", lambda _: json.dumps({"error": f"key {secret}"}))
-    store.put("page.md", f"curl -H 'Authorization: Bearer {secret}'")
-    store.put(
+    store.write("page.md", f"curl -H 'Authorization: Bearer {secret}'")
+    store.write(
         "task.json",
         json.dumps({"title": f"use {secret}", "api_key": "x", "seen_failing": [["a", "b"]]}),
     )
     kept = "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
     assert secret not in kept
     assert "hunter22" not in kept
-    assert json.loads(store.get("task.json") or "")["seen_failing"] == [["a", "b"]]
+    assert json.loads(store.read("task.json") or "")["seen_failing"] == [["a", "b"]]
 
 
 def test_records_are_one_json_line_each(tmp_path: Path) -> None:
@@ -279,13 +279,13 @@ def test_when_a_document_was_written_is_told_as_far_as_it_is_known(
     store: Store, tmp_path: Path
 ) -> None:
     assert store.written_at("signals/DOCS_NEEDED") is None
-    store.put("signals/DOCS_NEEDED", "x")
+    store.write("signals/DOCS_NEEDED", "x")
     file = tmp_path / ".loki/signals/DOCS_NEEDED"
     if file.exists():
         os.utime(file, (1.5e9, 1.5e9))
     assert store.written_at("signals/DOCS_NEEDED") == (1.5e9 if file.exists() else None)
     assert store.written_at("signals/DOCS_NEEDED/x") is None
     broken = ForgivingStore(Broken(), lambda _: None)
-    broken.put("a", "x")
+    broken.write("a", "x")
     assert broken.written_at("a") is None
     assert broken.written_at("b") is None

@@ -143,7 +143,7 @@ class Shared(FileStore):
 
     def update(self, document: str, change: Rewrite, *, durable: bool = True) -> None:
         waiting = self.folder / "signals/DOCS_NEEDED.d/two.json"
-        if self.armed and document == "signals/DOCS_NEEDED" and self.get(document) is None:
+        if self.armed and document == "signals/DOCS_NEEDED" and self.read(document) is None:
             waiting.unlink(missing_ok=True)
         super().update(document, change, durable=durable)
 
@@ -287,8 +287,8 @@ def test_what_is_consumed_at_once_was_given_all_the_same(
     """A dispatcher is quicker than the look at what was written."""
 
     class Quick(FileStore):
-        def put(self, document: str, text: str) -> None:
-            super().put(document, text)
+        def write(self, document: str, text: str) -> None:
+            super().write(document, text)
             super().update(document, lambda _: None)
 
         def update(self, document: str, change: Rewrite, *, durable: bool = True) -> None:

@@ -33,7 +33,7 @@ def test_a_page_holds_the_newest_findings_only(tmp_path: Path) -> None:
             "a # title",
             Attempt(number, "2026-01-01T00:00:00Z", "", "failed", findings=(found,)),
         )
-    text = store.get(f"{FOLDER}rationalizations-t.md") or ""
+    text = store.read(f"{FOLDER}rationalizations-t.md") or ""
     fields, body = yaml_text.parse(text)
     assert [one["attempt"] for one in fields["findings"]] == list(range(20, MOST + 20))
     assert body.count("\n## ") == MOST

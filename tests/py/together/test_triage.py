@@ -63,7 +63,7 @@ def test_a_kill_right_after_the_beginning_is_seen(smoke: Smoke) -> None:
     smoke.config(verdict("NOOP"))
     project = Project(smoke, "backup")
     _, record = triage_policy.begun(project.tasks.load("backup"), "doc", NOW)
-    project.workspace.store.put("recurring/backup/triage/1.json", record.to_text())
+    project.workspace.store.write("recurring/backup/triage/1.json", record.to_text())
     project.clock.advance("1h")
     project.tasks.update("backup", lambda task: task.with_(last_failure_at=project.clock.now()))
     project.tick()

@@ -80,7 +80,7 @@ class FeatureEvidence:
             {r.check.name: tuple(sorted(r.tests)) for r in report.results if r.tests is not None},
         )
         data = {"version": 1, **codec.write(self._before)}
-        self.store.put(self._document, json.dumps(data) + "\n")
+        self.store.write(self._document, json.dumps(data) + "\n")
 
     def found(self, results: Iterable[CheckResult]) -> str:
         """What shows it, a sentence; "" where nothing does.

@@ -266,8 +266,8 @@ class Baseline:
     def keep(self, store: Store, task_id: str) -> None:
         """Write it, for people and for the next start."""
         data = {"version": 1, **codec.write(self)}
-        store.put(_document(task_id), json.dumps(data, ensure_ascii=False))
-        store.put(f"tasks/{task_id}/baseline-{task_id}.md", self.page(task_id))
+        store.write(_document(task_id), json.dumps(data, ensure_ascii=False))
+        store.write(f"tasks/{task_id}/baseline-{task_id}.md", self.page(task_id))
 
     @classmethod
     def load(cls, store: Store, task_id: str) -> Baseline | None:

@@ -255,7 +255,7 @@ class HumanReviewCheck:
         said = proposal.description, proposal.confidence, proposal.agent, proposal.model
         data = codec.write(_Withheld(review, proposal.change.to_dict(), *said))
         if masked(data) == data:  # with its secrets masked it would be another change
-            self.store.put(self._document, json.dumps(data) + "\n")
+            self.store.write(self._document, json.dumps(data) + "\n")
 
 
 def _about(review: HumanReview) -> Mapping[str, Any]:

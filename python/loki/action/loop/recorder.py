@@ -281,7 +281,7 @@ def refused_document(task_id: str) -> str:
 
 def forget_refused(store: Store, task_id: str) -> None:
     """Nothing begins with it any more."""
-    if store.get(refused_document(task_id)) is not None:
+    if store.read(refused_document(task_id)) is not None:
         store.update(refused_document(task_id), lambda _: None)
 
 
@@ -400,7 +400,7 @@ class RefusedProposalStore:
         described = keeps.to_dict()
         # With its secrets masked it would be another file: such a one is not kept.
         described["edits"] = [edit for edit in described["edits"] if masked(edit) == edit]
-        self.store.put(
+        self.store.write(
             refused_document(self.task_id), json.dumps({**data, "change": described}) + "\n"
         )
 
@@ -741,9 +741,9 @@ class Recorder:
             )
             DeadLetterLog(self.store, self.patterns).add(letter, made, outcome.page)
         if outcome.trigger == "approval" and outcome.page:
-            self.store.put(outcome.page, self._approval_page(outcome))
+            self.store.write(outcome.page, self._approval_page(outcome))
         elif outcome.page and (page := self.review_page(outcome)) is not None:
-            self.store.put(outcome.page, page)
+            self.store.write(outcome.page, page)
         elif outcome.status == "escalated" and outcome.page:
             self.escalations.put(outcome.page, self._escalation(effect, made))
         elif outcome.status == "success":
@@ -764,9 +764,9 @@ class Recorder:
         self.escalations.answer_with(self.task.id, answer)
         has_own_page = outcome is not None and outcome.trigger in {"approval", HUMAN_REVIEW}
         page = outcome.page if outcome is not None and has_own_page else None
-        text = self.store.get(page) if page else None
+        text = self.store.read(page) if page else None
         if page and text:
-            self.store.put(page, with_answer(text, answer))
+            self.store.write(page, with_answer(text, answer))
 
     def _escalation(self, effect: Finish, made: Sequence[Attempt]) -> Escalation:
         outcome = effect.outcome

@@ -187,7 +187,7 @@ def revised(state: RunState) -> RunState:
 
 def save(store: Store, data: Mapping[str, Any]) -> None:
     """Keep a run's record, which says whose it is by its ``run``."""
-    store.put(document(data["run"]), json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+    store.write(document(data["run"]), json.dumps(data, indent=1, ensure_ascii=False) + "\n")
 
 
 def load(store: Store, run: str) -> dict[str, Any]:
@@ -197,7 +197,7 @@ def load(store: Store, run: str) -> dict[str, Any]:
         UsageError: there is none, or it cannot be read.
     """
     found = documents.load_as(_Kept, store, document(run))
-    if found is None and store.get(document(run)) is None:
+    if found is None and store.read(document(run)) is None:
         raise UsageError(f"no run {run!r} of a pipeline here: `loki pipeline show` lists them")
     if found is None or found.flaws:
         raise UsageError(f"{document(run)} is damaged: begin a new run with `loki pipeline run`")
@@ -206,7 +206,7 @@ def load(store: Store, run: str) -> dict[str, Any]:
 
 def ids(store: Store) -> list[str]:
     """Ids of all runs."""
-    names = (name.split("/") for name in store.names("pipelines/"))
+    names = (name.split("/") for name in store.keys("pipelines/"))
     return [parts[1] for parts in names if parts[2:] == ["pipeline.json"]]
 
 

@@ -257,7 +257,7 @@ class Planner(Performer):
         for edit in effect.proposal.change.edits:
             name = self._paths[edit.path]
             text = (edit.after or b"").decode("utf-8")
-            self.recorder.store.put(output_document(self.run, name), text)
+            self.recorder.store.write(output_document(self.run, name), text)
             self._kept.add(name)
             paths.append(edit.path)
         return Executed(tuple(paths))

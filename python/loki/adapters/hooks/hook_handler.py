@@ -226,7 +226,7 @@ class _Stop:
         """Keep that it was told to stop, in this turn."""
         from loki.adapters.hooks.session_cleanup import remove_stale_sessions
 
-        monitor.workspace.store.put(self._document, json.dumps({"turn": turn, "text": said}))
+        monitor.workspace.store.write(self._document, json.dumps({"turn": turn, "text": said}))
         remove_stale_sessions(str(monitor.workspace.folder / STOPS))
 
     def forget(self, monitor: Monitor) -> None:

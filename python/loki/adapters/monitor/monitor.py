@@ -383,7 +383,7 @@ class SharedSession:
 
     def read(self) -> MonitorState:
         """As it is now."""
-        return self._parsed(self._store.get(self.document))
+        return self._parsed(self._store.read(self.document))
 
     def _parsed(
         self, text: str | None, damaged: Callable[[str], None] = lambda _: None
@@ -402,7 +402,7 @@ class SharedSession:
 
     def _sweep(self) -> None:
         """Remove the sessions that were not written for the longest time."""
-        names = self._store.names(FOLDER)
+        names = self._store.keys(FOLDER)
         if len(names) <= MOST_SESSIONS:
             return
         by_age = sorted(names, key=lambda name: self._store.written_at(name) or 0.0)

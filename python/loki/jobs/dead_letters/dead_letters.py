@@ -450,7 +450,7 @@ def review_when_due(
         []
     """
     store = workspace.store
-    if store.get(document("dead-letter")) is None and not any(store.scan(LETTERS)):
+    if store.read(document("dead-letter")) is None and not any(store.scan(LETTERS)):
         return []  # as nearly always, and quick
     letters = DeadLetters(workspace)
     return letters.review(notify=notify) if letters.is_due() else []

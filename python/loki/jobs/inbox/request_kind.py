@@ -201,7 +201,7 @@ class ProjectSnapshot:
     @cached_property
     def _recurring(self) -> tuple[Sequence[RecurringTask], Sequence[Unreadable]]:
         store = self._workspace.store
-        if not store.names("recurring/"):  # what reads them takes long to import
+        if not store.keys("recurring/"):  # what reads them takes long to import
             return (), ()
         from loki.jobs.recurring.recurring_task import Unreadable
         from loki.jobs.recurring.recurring_tasks import RecurringTasks

@@ -115,7 +115,7 @@ class Shared:
             yield lists
 
     def _is_there(self) -> bool:
-        return self._database.path.exists() or bool(self._store.names("queue/"))
+        return self._database.path.exists() or bool(self._store.keys("queue/"))
 
     def _read_only(self) -> Lists:
         lists = in_memory(self._now())

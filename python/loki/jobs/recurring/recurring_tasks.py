@@ -37,12 +37,12 @@ class RecurringTasks:
 
     def ids(self) -> list[str]:
         """Ids of all tasks, sorted."""
-        found = (name.split("/") for name in self._store.names(f"{FOLDER}/"))
+        found = (name.split("/") for name in self._store.keys(f"{FOLDER}/"))
         return sorted({parts[1] for parts in found if parts[2:] == ["task.json"]})
 
     def find(self, id_: str) -> RecurringTask | Unreadable | None:
         """A task; None where there is none of that id."""
-        text = self._store.get(document(id_))
+        text = self._store.read(document(id_))
         return None if text is None else self._parsed(id_, text)
 
     def load(self, id_: str) -> RecurringTask:
@@ -130,7 +130,7 @@ class RecurringTasks:
         kept = {key: outputs(id_, run.number, end) for key, (end, text) in names.items() if text}
         for key, (_, text) in names.items():
             if text:
-                self._store.put(kept[key], text)
+                self._store.write(kept[key], text)
         run = run.with_(**kept)
         self._store.append(f"{FOLDER}/{id_}/runs.jsonl", run.model_dump(mode="json"))
         old = run.number - KEPT_OUTPUTS
@@ -140,7 +140,7 @@ class RecurringTasks:
 
     def output(self, name: str | None) -> str:
         """What a run printed, "" where that is not kept any more."""
-        return (self._store.get(name) if name else None) or ""
+        return (self._store.read(name) if name else None) or ""
 
     def log(self, at: datetime, event: str, task: str = "", **more: object) -> None:
         """Add a line to the scheduler's log."""

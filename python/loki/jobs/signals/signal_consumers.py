@@ -205,7 +205,7 @@ def _against(dispatch: Dispatch, signal: Signal, root: str) -> str:
 def _merge(dispatch: Dispatch, signal: Signal, check: Check, by_hand: str) -> Done | Waits:
     branch, store, root = signal.name, dispatch.workspace.store, str(dispatch.workspace.root)
     commit = signal.string_field("commit")
-    store.put(UNDER_WAY, json.dumps(codec.write(_Merging(_commit(root, "HEAD"), commit, branch))))
+    store.write(UNDER_WAY, json.dumps(codec.write(_Merging(_commit(root, "HEAD"), commit, branch))))
     problem = _git(dispatch, "merge", "--no-ff", "--no-commit", commit)
     if not problem:
         result = run_check(dispatch, check)

@@ -310,7 +310,7 @@ def records(workspace: Workspace, task: str, triages: int) -> list[TriageRecord]
         task: id of the recurring task.
         triages: how many there were.
     """
-    texts = (workspace.store.get(document(task, number)) for number in range(1, triages + 1))
+    texts = (workspace.store.read(document(task, number)) for number in range(1, triages + 1))
     found = (triage_verdict.read_triage(text) for text in texts if text is not None)
     return [record for record in found if record is not None]
 
@@ -319,7 +319,7 @@ def began(workspace: Workspace, task: RecurringTask) -> datetime | None:
     """When the last triage of a task began whose cooldown a person has cleared; None: of another."""
     if task.last_triaged_at is not None or not task.triages:
         return None
-    text = workspace.store.get(document(task.id, task.triages))
+    text = workspace.store.read(document(task.id, task.triages))
     record = triage_verdict.read_triage(text) if text is not None else None
     return None if record is None else record.started_at
 

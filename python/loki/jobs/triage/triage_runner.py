@@ -63,15 +63,15 @@ def audited_definitions(store: Store) -> dict[str, str]:
         store: of the workspace.
     """
     found: dict[str, str] = {}
-    for name in store.names("recurring/"):
+    for name in store.keys("recurring/"):
         if name.split("/")[2:] == ["task.json"]:
-            data = _parsed(store.get(name))
+            data = _parsed(store.read(name))
             if isinstance(data, Mapping):
                 data = {key: value for key, value in data.items() if key not in COUNTED}
             found[name] = json.dumps(data, sort_keys=True, default=str)
-    for name in store.names("queue/"):
+    for name in store.keys("queue/"):
         if name.endswith(".json"):
-            for id_, title in _queued(_parsed(store.get(name))):
+            for id_, title in _queued(_parsed(store.read(name))):
                 found[f"queued task {id_}"] = title
     return found
 
@@ -398,7 +398,7 @@ class TriageRunner:
         evidence = gather(self._workspace, self._tasks, task)
         prompt = triage_prompt.prompt(evidence)
         record = record.with_(prompt=document(task.id, record.number, ".prompt.md"))
-        store.put(record.prompt, Masked(prompt))
+        store.write(record.prompt, Masked(prompt))
         stood = audited_definitions(store)
         try:
             said = self.agents.ask(agent, record, prompt, self._cancelled)
@@ -406,7 +406,7 @@ class TriageRunner:
             record = self._failed(record, str(error))
             return self._witnessed(record, stood, ())
         record = record.with_(answer=document(task.id, record.number, ".answer.txt"))
-        store.put(record.answer, said.text[-LONGEST:])
+        store.write(record.answer, said.text[-LONGEST:])
         record = self._witnessed(record, stood, said.changed)
         verdict = parse(said.text, prompt, evidence.text)
         if not verdict.is_readable:
@@ -487,7 +487,7 @@ class TriageRunner:
                 self._save(self._failed(record.with_(refused=tried), reason))
 
     def _save(self, record: TriageRecord) -> None:
-        self._workspace.store.put(document(record.task_id, record.number), record.to_text())
+        self._workspace.store.write(document(record.task_id, record.number), record.to_text())
 
     @contextmanager
     def _lock(self, id_: str) -> Iterator[bool]:

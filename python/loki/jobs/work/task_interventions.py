@@ -349,8 +349,8 @@ def _undo(workspace: Workspace, record: TaskRecord, why: str, *, force: bool) ->
     answer = answer_sentence(after.interventions[-1])
     Escalations(workspace.store, workspace.clock).answer_with(record.id, answer)
     page = record.outcome.page if record.outcome and resumption.awaits_approval(record) else None
-    if page and (text := workspace.store.get(page)):
-        workspace.store.put(page, with_answer(text, answer))
+    if page and (text := workspace.store.read(page)):
+        workspace.store.write(page, with_answer(text, answer))
     task_record.save(workspace.store, after)
     return undone
 

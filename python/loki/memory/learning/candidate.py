@@ -280,8 +280,8 @@ class Candidates:
         """Every candidate, longest waiting first; a page that cannot be read is skipped."""
         decisions = self._store.records(DECISIONS)
         found = []
-        for name in self._store.names(f"{FOLDER}candidate-"):
-            text = self._store.get(name)
+        for name in self._store.keys(f"{FOLDER}candidate-"):
+            text = self._store.read(name)
             try:
                 candidate = _decided(read(text or ""), decisions)
             except ValueError as error:
@@ -328,7 +328,7 @@ class Candidates:
         if candidate.status != APPROVED:  # else a crash may have come before the pages: write them
             candidate = self._decide(candidate, APPROVED, by, now)
         if candidate.kind == "rule":
-            self._store.put(f"{LEARNED}{candidate.id}.md", render_learned(candidate))
+            self._store.write(f"{LEARNED}{candidate.id}.md", render_learned(candidate))
         self._write(candidate)
         return candidate
 
@@ -375,7 +375,7 @@ class Candidates:
     def _write(self, candidate: Candidate) -> Candidate:
         sources = tuple(map(Source.of, masked(codec.write(candidate.sources))))
         clean = replace(candidate, content=masked(candidate.content), sources=sources)
-        self._store.put(candidate.document, render_candidate(clean))
+        self._store.write(candidate.document, render_candidate(clean))
         return candidate
 
 

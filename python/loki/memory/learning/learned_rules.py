@@ -108,11 +108,11 @@ class Learned:
     def rules(self) -> list[Rule]:
         """All of them, as they stand now, by the names of their pages."""
         found = []
-        for name in self._store.names(FOLDER):
+        for name in self._store.keys(FOLDER):
             if not name.endswith(".md"):
                 continue
             try:
-                found.append(read(name.removeprefix(FOLDER), self._store.get(name) or ""))
+                found.append(read(name.removeprefix(FOLDER), self._store.read(name) or ""))
             except ValueError as error:
                 if name not in self._told:
                     self._told.add(name)

@@ -532,7 +532,7 @@ class SuiteHistory:
         """What is known, read at the first question; damage is told once and costs labels only."""
         if self._past is None:
             self._past = SuitePastRuns()
-            text = self._store.get(DOCUMENT) if self._store is not None else None
+            text = self._store.read(DOCUMENT) if self._store is not None else None
             try:
                 if text is not None:
                     self._past = SuitePastRuns.loads(text)

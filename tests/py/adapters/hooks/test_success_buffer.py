@@ -15,7 +15,7 @@ from support.growth import assert_linear
 
 @pytest.fixture
 def project(tmp_path: Path) -> str:
-    Workspace(tmp_path).store.put("state/x.json", "{}")
+    Workspace(tmp_path).store.write("state/x.json", "{}")
     return str(tmp_path)
 
 

@@ -72,11 +72,11 @@ def test_sessions_are_bounded_in_number_the_oldest_go(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
     for number in range(MOST_SESSIONS + 5):
         document = document_of(f"s{number}")
-        store.put(document, dumped(MonitorState()))
+        store.write(document, dumped(MonitorState()))
         os.utime(tmp_path / document, (number, number))
     session = SharedSession(store, "new", MonitorRules())
     session.change(lambda state: (state, None))
-    names = store.names("state/sessions/")
+    names = store.keys("state/sessions/")
     assert len(names) == MOST_SESSIONS
     assert document_of("s5") not in names
     assert document_of("new") in names

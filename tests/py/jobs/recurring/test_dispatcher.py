@@ -294,7 +294,7 @@ def test_a_stopped_cycle_is_told_once() -> None:
 
 def test_files_that_cannot_be_used_are_left_alone() -> None:
     house = House(Answers(), made())
-    house.store.put("recurring/broken/task.json", "{")
-    house.store.put("recurring/note.txt", "hello")
+    house.store.write("recurring/broken/task.json", "{")
+    house.store.write("recurring/note.txt", "hello")
     assert house.tick("1h") == [("t", "success")]
-    assert house.store.get("recurring/broken/task.json") == "{"
+    assert house.store.read("recurring/broken/task.json") == "{"

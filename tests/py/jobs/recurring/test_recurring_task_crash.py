@@ -45,9 +45,9 @@ class Mortal(MemoryStore):
         super().append(log, record, durable=durable)
         self._step()
 
-    def put(self, document: str, text: str) -> None:
+    def write(self, document: str, text: str) -> None:
         self._step()
-        super().put(document, text)
+        super().write(document, text)
         self._step()
 
     def update(self, document: str, change: Rewrite, *, durable: bool = True) -> None:

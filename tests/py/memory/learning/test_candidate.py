@@ -58,8 +58,8 @@ def test_a_candidates_page_has_the_front_matter_that_is_agreed_on(
     candidates: Candidates, store: Store
 ) -> None:
     candidates.propose(rule())
-    (name,) = store.names("memory/candidates/candidate-rule-")
-    fields, body = parse(store.get(name) or "")
+    (name,) = store.keys("memory/candidates/candidate-rule-")
+    fields, body = parse(store.read(name) or "")
     assert fields["category"] == "candidate-rule"
     assert fields["rule"] == "Never edit gen/ by hand."
     assert fields["status"] == "proposed"
@@ -70,7 +70,7 @@ def test_a_candidates_page_has_the_front_matter_that_is_agreed_on(
 def test_an_approved_rule_is_learned(candidates: Candidates, store: Store) -> None:
     candidates.propose(rule())
     approved = candidates.approve("rule-", "ada", NOON)
-    fields, body = parse(store.get(f"memory/learned/{approved.id}.md") or "")
+    fields, body = parse(store.read(f"memory/learned/{approved.id}.md") or "")
     assert fields == {
         "id": approved.id,
         "category": "learned-rule",
@@ -80,7 +80,7 @@ def test_an_approved_rule_is_learned(candidates: Candidates, store: Store) -> No
     }
     assert body == "Never edit gen/ by hand.\n"
     assert candidates.open() == []
-    assert "status: approved" in (store.get(approved.document) or "")
+    assert "status: approved" in (store.read(approved.document) or "")
 
 
 def test_approving_again_writes_what_a_crash_left_out(store: Store) -> None:
@@ -90,7 +90,7 @@ def test_approving_again_writes_what_a_crash_left_out(store: Store) -> None:
     record = {"id": id_, "verdict": "approved", "by": "ada", "at": AT, "reason": ""}
     store.append("memory/candidates/decisions.jsonl", record)  # and no more, before the crash
     candidates.approve(id_, "bob", NOON)
-    fields, _ = parse(store.get(f"memory/learned/{id_}.md") or "")
+    fields, _ = parse(store.read(f"memory/learned/{id_}.md") or "")
     assert (fields["approved_by"], fields["approved_at"]) == ("ada", AT)
 
 
@@ -99,7 +99,7 @@ def test_a_rejected_one_is_not_proposed_again(candidates: Candidates, store: Sto
     rejected = candidates.reject(rule().id, "gen/ is gone", "ada", NOON)
     assert candidates.propose(rule()) is None
     assert candidates.open() == []
-    assert "reason: gen/ is gone" in (store.get(rejected.document) or "")
+    assert "reason: gen/ is gone" in (store.read(rejected.document) or "")
     assert candidates.propose(rule("Another one.")) is not None
 
 
@@ -184,9 +184,11 @@ def test_a_damaged_page_is_skipped_with_a_warning(
     candidates: Candidates, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     candidates.propose(rule())
-    store.put("memory/candidates/candidate-rule-00000000.md", "no front matter")
-    store.put("memory/candidates/candidate-rule-11111111.md", "---\nid: rule-../../x\n---\n")
-    store.put("memory/candidates/candidate-pattern-22222222.md", "---\nid: pattern-22222222\n---\n")
+    store.write("memory/candidates/candidate-rule-00000000.md", "no front matter")
+    store.write("memory/candidates/candidate-rule-11111111.md", "---\nid: rule-../../x\n---\n")
+    store.write(
+        "memory/candidates/candidate-pattern-22222222.md", "---\nid: pattern-22222222\n---\n"
+    )
     assert candidates.open() == [rule()]
     assert caplog.text.count("skipped") == 3
 
@@ -198,7 +200,7 @@ def test_secrets_are_masked_and_the_page_still_reads(tmp_path: Path) -> None:
     candidates.propose(Candidate.rule(text, [Source("t", text)], AT, body=text))
     (kept,) = candidates.open()
     assert "hunter2secret" not in str(kept)
-    assert "ghp_" not in (store.get(kept.document) or "")
+    assert "ghp_" not in (store.read(kept.document) or "")
 
 
 hostile = st.text(

@@ -207,7 +207,7 @@ def keep(store: FileStore, task: str, failure: Failure, patterns: PatternSet = P
     letter = DeadLetter.of(task, f"Do {task}", [attempt], failure, reason, AT, {})
     page = f"tasks/{task}/dead-letter-{task}.md"
     DeadLetterLog(store, patterns).add(letter, [attempt], page)
-    return store.get(page) or ""
+    return store.read(page) or ""
 
 
 def test_the_third_alike_proposes_a_pattern(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_the_third_alike_proposes_a_pattern(tmp_path: Path) -> None:
     (candidate,) = Candidates(store).open()
     assert [source.task for source in candidate.sources] == ["task-1", "task-2", "task-3"]
     assert f"in `.loki/{candidate.document}`" in page.split("## Pattern learning candidate")[1]
-    fields, _ = parse(store.get(candidate.document) or "")
+    fields, _ = parse(store.read(candidate.document) or "")
     assert fields["pattern"] == candidate.content
     patterns = extended(candidate.content)
     assert loki.recognize(output(8), patterns=patterns).pattern_id == candidate.name

@@ -60,7 +60,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     stage = stage_page(
         "ship-1", TITLE, "deploy_", "ship-1.deploy_", TITLE, "agent", TITLE, [], [], []
     )
-    workspace.store.put("escalations/20260404T100000.000Z-ship.md", stage)
+    workspace.store.write("escalations/20260404T100000.000Z-ship.md", stage)
     return root
 
 

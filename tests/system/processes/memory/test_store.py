@@ -32,7 +32,7 @@ def test_processes_do_not_lose_each_others_updates(tmp_path: Path) -> None:
         writer.start()
     for writer in writers:
         writer.join()
-    assert FileStore(tmp_path).get("count.json") == "75"
+    assert FileStore(tmp_path).read("count.json") == "75"
 
 
 def _append_many(folder: str, writer: int) -> None:

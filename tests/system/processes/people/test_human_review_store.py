@@ -81,9 +81,9 @@ class Dying(FileStore):
         self._count()
         super().append(log, record, durable=durable)
 
-    def put(self, document: str, text: str) -> None:
+    def write(self, document: str, text: str) -> None:
         self._count()
-        super().put(document, text)
+        super().write(document, text)
 
     def update(self, document: str, change: Rewrite, *, durable: bool = True) -> None:
         self._count()
@@ -115,5 +115,5 @@ def test_a_kill_at_any_write_loses_no_request_and_no_answer(folder: Path, at: in
     for one in here.open():
         here.decide(one.id, by="bob")
     assert here.open() == []
-    assert FileStore(folder).names("signals/") == []
+    assert FileStore(folder).keys("signals/") == []
     assert len(here.decisions()) == 2

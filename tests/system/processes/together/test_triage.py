@@ -137,7 +137,7 @@ def test_an_agents_own_task_is_triaged_by_its_agent(smoke: Smoke) -> None:
     part = {"task": "make it work", "agent_command": str(program), "checks": ["true"]}
     data = {**json.loads(failing("tidy").to_text()), "command": [], "agent": part}
     text = json.dumps(data)
-    project.workspace.store.put("recurring/tidy/task.json", text)
+    project.workspace.store.write("recurring/tidy/task.json", text)
     project.tick()
     project.triages.close()
     (record,) = project.records("tidy")

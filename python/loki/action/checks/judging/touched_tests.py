@@ -836,7 +836,7 @@ class JudgingWatch:
         known = _Judged(failed, self._known.files.union(holding, report.failing_files))
         if known != self._known:
             self._known = known
-            self.store.put(self._document, json.dumps(codec.write(known)) + "\n")
+            self.store.write(self._document, json.dumps(codec.write(known)) + "\n")
 
     def criterion(self, report: Report, *, reviewed: bool) -> Check | None:
         """What somebody has to look at before the work counts; None: it touches nothing that judges.

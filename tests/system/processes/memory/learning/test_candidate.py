@@ -62,5 +62,5 @@ def test_of_two_reviews_at_once_one_decides(tmp_path: Path) -> None:
         for process in processes:
             process.join()
         assert said[1] == "reject" if said[0] == "late" else said == ["approve", "late"]
-        learned = FileStore(tmp_path).get(f"memory/learned/{made.id}.md")
+        learned = FileStore(tmp_path).read(f"memory/learned/{made.id}.md")
         assert (learned is not None) == ("approve" in said)
