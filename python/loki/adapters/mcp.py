@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, ValidationError
 
+from loki import __version__
 from loki.adapters.explanation import Asked, Explanation, explain, tell, tell_next
 from loki.adapters.monitor.monitor import Monitor
 from loki.base.error import LokiError, UsageError
@@ -127,8 +128,6 @@ def server(workspace: Runtime, *, agent: str = "mcp") -> MCPServer:
 
     from mcp.server.mcpserver.exceptions import ToolError
     from mcp.types import ToolAnnotations
-
-    from loki import __version__
 
     class Server(MCPServer):
         """Says in a sentence what was wrong with a call."""

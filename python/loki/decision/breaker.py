@@ -25,6 +25,7 @@ from loki import _core
 from loki.base.argument_checks import called
 from loki.base.error import BreakerOpen
 from loki.base.markup import html_card
+from loki.base.secret import mask_secrets
 from loki.base.time import Clock, Duration, argument_nanoseconds, at_one_moment, isoformat
 
 # --- What is told of a breaker ------------------------------------------------------------------------
@@ -510,7 +511,6 @@ class Breaker(_core.Breaker):
             text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
         except Exception:
             text = type(error).__name__
-        from loki.base.secret import mask_secrets
 
         text = mask_secrets(text.encode("utf-8", "replace").decode("utf-8"))
         return text if len(text) <= ERROR_LENGTH else text[: ERROR_LENGTH - 1] + "…"

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from loki import __version__
 from loki.adapters.hooks.hook_message import Answer, HookMessage
 from loki.adapters.hooks.hooked_agents import AGENTS, HookedAgent
 
@@ -48,8 +49,6 @@ def answer(name: str, data: object, environment: Mapping[str, str]) -> Answer:
     if not isinstance(data, dict) or not isinstance(data.get("hook_event_name"), str):
         raise ValueError("found no hook_event_name, expected the JSON object that a hook is given")
     if data["hook_event_name"] == PROBE:
-        from loki import __version__
-
         return {"loki": __version__}
     agent = AGENTS[name]
     heard = None if environment.get(IN_A_RUN) else agent.received(data)

@@ -23,6 +23,8 @@ from loki.action.pipelines.pipeline_state import OVER, WAITING_FOR_A_PERSON
 from loki.action.processes.command_guard import ASIDE, LOG, RestoredRule, State, put, restored_text
 from loki.base import codec, locks, path_containment
 from loki.base.error import UsageError
+from loki.base.secret import holds_mask
+from loki.base.text_format import escape_control_characters
 from loki.base.time import isoformat
 from loki.execution.assembly import guard, human_reviews
 from loki.jobs.inbox import human_review_answers, queue_requests, settled_reviews
@@ -31,6 +33,7 @@ from loki.jobs.queue.queue import queue_of
 from loki.memory import task_record
 from loki.memory.attempt import DRIFT
 from loki.memory.task_record import TaskRecord
+from loki.people.approval import Approvals
 from loki.people.escalation import Escalations
 from loki.people.human_review import is_about_done
 from loki.people.request import Evidence, Option, Request, criterion_options, id_of, yes_or_no
@@ -173,7 +176,6 @@ ESCALATION = Kind(
 
 def _criteria(workspace: Workspace, look: ProjectSnapshot) -> Iterator[Request]:
     """Criteria that only a person can approve, where no request asks about them already."""
-    from loki.people.approval import Approvals
 
     asked = {one.task_id for one in human_reviews(workspace).open() if is_about_done(one)}
     for id_, record in look.records.items():
@@ -203,7 +205,6 @@ def _criterion(task: str, record: TaskRecord, criterion: str, look: ProjectSnaps
 
 def _commands(workspace: Workspace, look: ProjectSnapshot) -> Iterator[Request]:
     """Commands that agents may not run by themselves, of tasks that are not done."""
-    from loki.people.approval import Approvals
 
     for task, record in look.records.items():
         if record and record.status not in DONE and record.trigger != "aborted":
@@ -212,8 +213,6 @@ def _commands(workspace: Workspace, look: ProjectSnapshot) -> Iterator[Request]:
 
 
 def _command(task: str, record: TaskRecord, name: str) -> Request:
-    from loki.base.secret import holds_mask
-    from loki.base.text_format import escape_control_characters
 
     id_ = id_of("command", task, name)
     options = yes_or_no(id_, "approve", "reject")

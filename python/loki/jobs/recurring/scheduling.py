@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from loki.base.manual_clock import ManualClock
+from loki.execution.notify_channels import notifier
 from loki.jobs.recurring import command_run, recurring_agent_run
 from loki.jobs.recurring.dispatcher import Dispatcher
 from loki.jobs.recurring.recurring_outcome import STOPPED, Notice, RecurrenceSettings
@@ -49,7 +50,6 @@ def noticed(workspace: Workspace) -> Callable[[str, Notice], None]:
 
 
 def _tell(workspace: Workspace, kind: NotificationKind, id_: str, text: str) -> None:
-    from loki.execution.notify_channels import notifier  # few tasks ever stop
 
     said, answer = f"The recurring task {id_} {text}", f"loki resume {shlex.quote(id_)}"
     logger.warning("[recurrence] %s; %s", said, answer)
