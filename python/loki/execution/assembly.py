@@ -20,7 +20,6 @@ from loki.base.time import Duration, isoformat, moment
 from loki.memory import task_record
 from loki.memory.attempt import log_name
 from loki.memory.call_log import LOG
-from loki.memory.run_close import Closed, close, open_runs
 from loki.memory.sign import Run, SignRules, Signs
 from loki.people.signals import Signals
 
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from loki.action.processes.command_guard import CommandGuard, RestoredRule
     from loki.action.task import TaskSpec
     from loki.memory.learning.learned_rules import Review
+    from loki.memory.run_close import Closed
     from loki.people.human_review_store import HumanReviews
     from loki.workspace import Workspace
 
@@ -144,6 +144,8 @@ class Runs:
 
     def open(self) -> list[Run]:
         """The runs that have seen a failure and are not closed."""
+        from loki.memory.run_close import open_runs
+
         return open_runs(self._store)
 
     def close(self, branch: str | None = None, *, reason: str = "closed") -> Closed | None:
@@ -159,6 +161,8 @@ class Runs:
         return self._close(self.branch if branch is None else branch, reason)
 
     def _close(self, here: str | None, reason: str) -> Closed | None:
+        from loki.memory.run_close import close
+
         now = self._now()
         closed = close(self._store, here, succeeded=self._succeeded, now=now, reason=reason)
         for signal in Signals(self._store, self._workspace.clock, branch=self.branch).clear_run(
