@@ -223,7 +223,6 @@ class Reader:
         line: takes each line that is no event, where the program prints plain text.
 
     Example:
-        >>> from loki.agents.agent_report import FORMS
         >>> reader = Reader(FORMS["codex"])
         >>> reader.feed(b'{"type": "item.completed", "item": {"type": "agent_mess')
         []

@@ -372,7 +372,7 @@ class Cause:
         since: when it was first seen, ISO 8601 UTC.
         todo: what to do next, one sentence.
         passed_at: commit of the last run in which one of its tests passed, where few files changed since.
-        changed: those files, of the project and no tests; `loki.decision.suites.suite_summary` knows them.
+        changed: those files, of the project and no tests.
         callee: the function on whose results all its tests assert, where their source says so.
         is_shared: that function is what makes them one cause.
     """

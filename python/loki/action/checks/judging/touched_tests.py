@@ -510,7 +510,6 @@ def touched(
     Example:
         >>> before = "def test_a():\\n    assert f() == 5\\n"
         >>> after = "def test_a():\\n    assert f() is not None\\n"
-        >>> from loki.action.checks.judging.touched_tests import SeenFailures
         >>> seen = SeenFailures(frozenset({"test"}), frozenset({"test_a.py::test_a"}))
         >>> [str(one) for one in touched({"test_a.py": (before, after)}, seen, lambda _: None)]
         ['test_a.py: test_a, which failed']
