@@ -16,7 +16,7 @@ DERIVED = frozenset({"state/queue.db"})
 """Files that are made anew from others whenever they cannot be used: there is nothing in them to lose."""
 
 OWN_READER = ("run/", "state/sessions/", "state/test-history.json", "recurring/")
-"""Where documents are whose form only their reader knows (`loki.memory.store.has_form` knows the rest)."""
+"""Where documents are whose form only their reader knows (`loki.memory.store.form_of` knows the rest)."""
 
 
 def lost(

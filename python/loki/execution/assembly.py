@@ -88,9 +88,6 @@ def _cost(record: Mapping[str, Any], when: str, since: datetime) -> float:
     return float(cost) if said >= isoformat(since) else 0.0
 
 
-# --- How people are told: ``[notify]`` of the configuration -------------------------------------------
-
-
 # --- The runs of a workspace, joined with git ---------------------------------------------------------
 
 logger = logging.getLogger("loki")

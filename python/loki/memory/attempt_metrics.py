@@ -15,7 +15,7 @@ import heapq
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from typing import Any
 
@@ -382,7 +382,10 @@ def catches(validation: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(found)) or [str(g) for g in _list(validation, "gates")[-1:]]
 
 
-_NOT_NEEDED = frozenset({"commands", "findings", "progress", "agent_confidence"})
+_NOT_NEEDED = frozenset({"commands", "findings", "progress", "agent_confidence", "other"})
+_NEEDED = frozenset({"amends", *(one.name for one in fields(Attempt))}) - _NOT_NEEDED
+"""Of a record; what a newer version or another program wrote may be large."""
+
 _BULKY = frozenset({"excerpt", "matches"})
 """Of a failure: what two of them are not compared by, but for the best match."""
 
@@ -402,7 +405,7 @@ def _light(
             if isinstance(record["ends"], int):
                 ends[record["ends"]] = record
             continue
-        slim = {name: value for name, value in record.items() if name not in _NOT_NEEDED}
+        slim = {name: value for name, value in record.items() if name in _NEEDED}
         failure, checks = record.get("failure"), record.get("checks")
         if isinstance(failure, dict):
             slim["failure"] = {k: v for k, v in failure.items() if k not in _BULKY}

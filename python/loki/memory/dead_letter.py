@@ -305,7 +305,8 @@ def past_of(data: Mapping[str, Any]) -> DeadLetter:
     Args:
         data: what the queue's file says of the task.
     """
-    return _read({**_within(data, PAST), "task_id": ""})
+    found = _read({**_within(data, PAST), "task_id": ""})
+    return replace(found, failure_count=found.failure_count or 0, recovered="")
 
 
 def blocked_reason(trigger: str) -> str:

@@ -108,7 +108,7 @@ class Masked(str):
 class Store(Protocol):
     """What keeps memory; each verb raises `loki.StoreError` where the medium fails.
 
-    What ``append``, ``put`` or ``update`` returned from is there whatever becomes of the process,
+    What ``append``, ``write`` or ``update`` returned from is there whatever becomes of the process,
     and durable: a crash of the machine right after does not lose it. Where a caller says that it
     need not be (``durable=False``, for what can be told again), such a crash may lose the record,
     or the document.

@@ -570,7 +570,7 @@ def with_answer(page: str, answer: str, task_id: str | None = None) -> str:
 
     Args:
         page: what `render` gave.
-        answer: Markdown; see `sentence` and `said`.
+        answer: Markdown; see `answer_sentence` and `answer_text`.
         task_id: the task that is answered; None: all of them.
 
     Example:

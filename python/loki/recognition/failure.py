@@ -247,6 +247,8 @@ class Failure:
         try:
             known = {key: entry for key, entry in value.items() if key in _FIELDS}
             json.dumps(known, ensure_ascii=False).encode()  # half a character is no text
+            if known.get("recognizer_version", 0) is None:  # nothing would say by which it was kept
+                raise ValueError("no version of recognition")
             failure = codec.parse(Failure, known, "failure")
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"found a failure that cannot be read ({error})") from None

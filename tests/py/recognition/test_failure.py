@@ -44,7 +44,13 @@ def test_a_stored_failure_of_another_version_is_fingerprinted_anew() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [{}, {"message": "x", "frames": [3]}, {"message": "x", "matches": 3}]
+    "value",
+    [
+        {},
+        {"message": "x", "frames": [3]},
+        {"message": "x", "matches": 3},
+        {"message": "x", "recognizer_version": None},
+    ],
 )
 def test_what_is_no_failure_is_refused(value: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="cannot be read"):

@@ -34,9 +34,11 @@ def tell(breaker: Circuit, event: Passed | Failed, output: object) -> None:
 
 def _is_outage(event: Passed | Failed, output: object) -> bool:
     """Whether what it reached is down; a bug in the tool's own code is not, whatever its text says."""
-    from loki.action.loop.agent_call import is_outage
-
     match = event.failure.match if isinstance(event, Failed) else None
     if match is None or not match.is_infrastructure:
         return False
-    return not isinstance(output, Exception) or is_outage(output)
+    if not isinstance(output, Exception):
+        return True
+    from loki.action.loop.agent_call import is_outage  # only where a tool has raised
+
+    return is_outage(output)

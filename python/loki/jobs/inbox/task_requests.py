@@ -213,7 +213,6 @@ def _commands(workspace: Workspace, look: ProjectSnapshot) -> Iterator[Request]:
 
 
 def _command(task: str, record: TaskRecord, name: str) -> Request:
-
     id_ = id_of("command", task, name)
     options = yes_or_no(id_, "approve", "reject")
     if holds_mask(name):

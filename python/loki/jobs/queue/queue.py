@@ -154,7 +154,7 @@ class Shared:
             self._clock.wait(POLL, threading.Event())  # somebody may be writing it just now
 
     def _begin(self) -> Lists:
-        lists = self._database.begin(self._now())
+        lists = self._database.begin(self._now)
         with self._database.undone_where_it_fails(lists):
             self._take_in(lists)
         return lists

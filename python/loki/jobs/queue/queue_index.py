@@ -18,7 +18,7 @@ import json
 import logging
 import os
 import sqlite3
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -667,11 +667,12 @@ class Database:
         self._connection: sqlite3.Connection | None = None
         self._pid, self._inode = 0, 0
 
-    def begin(self, now: float) -> Lists:
+    def begin(self, now: Callable[[], float]) -> Lists:
         """The lists, in a transaction of their own, which `commit` ends; see `undone_where_it_fails`.
 
         Args:
-            now: seconds since the epoch.
+            now: the clock, in seconds since the epoch: what the lists are held against once they are
+                ours, as others may have kept them for long.
 
         Raises:
             StoreError: it cannot be written.
@@ -683,7 +684,7 @@ class Database:
             if not _is_broken(error):
                 raise self._error(error) from error
             connection = self._anew(error)
-        return Lists(connection, now)
+        return Lists(connection, now())
 
     def _open(self) -> sqlite3.Connection:
         with suppress(FileNotFoundError):

@@ -1,4 +1,6 @@
-"""What the queue's verbs do to its lists. Pure: whoever holds the lock reads, calls and saves.
+"""What is under way in the queue's lists, and how it leaves them: whoever holds the lock calls it.
+
+The moves of all verbs, those of `loki.jobs.queue.queue` with them:
 
 ============================= ================================== =========================
 from                          verb                               to

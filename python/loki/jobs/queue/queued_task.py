@@ -520,8 +520,25 @@ def _blocked(value: Any) -> Blocked | None:
 
 def _claim(value: Any) -> Lease | None:
     """A claim of loki's; what other programs call a claim says nothing about who may take it."""
-    found = codec.read(Lease, value)[0]
-    return found if found and found.worker and found.generation > 0 else None
+    if not isinstance(value, Mapping):
+        return None
+    worker, generation = _text(value.get("worker")), _count(value.get("generation"))
+    if not worker or not generation:
+        return None
+    host, boot, since, until = (
+        _text(value.get(name)) or "" for name in ("host", "boot", "since", "lease_until")
+    )
+    pid, attempts = (_count(value.get(name)) or 0 for name in ("pid", "attempts"))
+    return Lease(
+        worker,
+        generation,
+        host=host,
+        boot=boot,
+        pid=pid,
+        since=since,
+        until=until,
+        attempts=attempts,
+    )
 
 
 _READ: Mapping[str, Callable[[Any], Any]] = {

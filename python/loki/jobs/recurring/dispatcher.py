@@ -227,6 +227,8 @@ class Dispatcher:
 
     def _alone(self, id_: str, perform: Callable[[str], None]) -> None:
         """From a task's lock to its record, unless another dispatcher has the lock; in a thread."""
+        if self.cancelled.is_set() and perform == self._perform:
+            return  # a run that a person asks for is begun all the same
         with self._locks(id_) as is_ours:
             if is_ours:
                 perform(id_)

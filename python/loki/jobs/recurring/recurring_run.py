@@ -115,8 +115,9 @@ class Running(KeptModel):
     def ended(self, at: datetime, result: RunResult) -> RunRecord:
         """The record of it, now that it has ended."""
         printed = {"stdout", "stderr"}
+        known = {name: getattr(self, name) for name in Running.model_fields}
         how = {name: value for name, value in vars(result).items() if name not in printed}
-        return RunRecord.model_validate({**dict(self), **how, "ended_at": at})
+        return RunRecord.model_validate({**known, **how, "ended_at": at})
 
 
 @dataclass(frozen=True)

@@ -224,8 +224,6 @@ def read(id_: str, text: str) -> RecurringTask | Unreadable:
 def problem_of(error: ValidationError) -> str:
     """What is wrong with a task, in a sentence."""
     problem = error.errors()[0]
-    if problem["type"] == "model_type":
-        return "Input should be an object"
     where = ".".join(str(key) for key in problem["loc"])
     what = problem["msg"].removeprefix("Value error, ")
     return f"{where}: {what}" if where else what
@@ -233,7 +231,8 @@ def problem_of(error: ValidationError) -> str:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, ValidationError):
-        return problem_of(error)
+        is_no_object = error.errors()[0]["type"] == "model_type"
+        return "Input should be an object" if is_no_object else problem_of(error)
     if isinstance(error, UnicodeEncodeError):
         return "a text in it holds half a character (a lone surrogate)"
     is_json = not isinstance(error, (ValueError, RecursionError))

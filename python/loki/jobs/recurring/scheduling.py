@@ -50,7 +50,6 @@ def noticed(workspace: Workspace) -> Callable[[str, Notice], None]:
 
 
 def _tell(workspace: Workspace, kind: NotificationKind, id_: str, text: str) -> None:
-
     said, answer = f"The recurring task {id_} {text}", f"loki resume {shlex.quote(id_)}"
     logger.warning("[recurrence] %s; %s", said, answer)
     notifier(workspace).notify(kind, said, task_id=id_, id=id_, answer=answer)

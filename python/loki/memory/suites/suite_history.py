@@ -531,13 +531,14 @@ class SuiteHistory:
     def past(self) -> SuitePastRuns:
         """What is known, read at the first question; damage is told once and costs labels only."""
         if self._past is None:
-            self._past = SuitePastRuns()
+            past = SuitePastRuns()
             text = self._store.read(DOCUMENT) if self._store is not None else None
             try:
                 if text is not None:
-                    self._past = SuitePastRuns.loads(text)
+                    past = SuitePastRuns.loads(text)
             except ValueError as error:
                 logger.warning("%s: no history of tests can be read: %s", DOCUMENT, error)
+            self._past = past
         return self._past
 
     def earlier(self, test: str, failure: Failure, *, before: str = "") -> Earlier:

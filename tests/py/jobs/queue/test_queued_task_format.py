@@ -139,3 +139,22 @@ def test_fields_that_say_nothing_are_named() -> None:
         "prio",
     ]
     assert unread({"id": "a", "blocked": None, "kind": "feature", "priority": 3}) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ({"worker": "w", "generation": 3.0, "attempts": 2.0}, Lease("w", 3, attempts=2)),
+        ({"worker": 7, "generation": "3", "pid": "12"}, Lease("7", 3, pid=12)),
+        ({"worker": " w ", "generation": 1, "pid": -4}, Lease("w", 1)),
+        ({"worker": "", "generation": 1}, None),
+        ({"worker": "w", "generation": 0}, None),
+        ("w", None),
+    ],
+)
+def test_a_claim_is_read_as_other_programs_write_numbers(
+    said: object, expected: Lease | None
+) -> None:
+    task = read_entry({"id": "a", "claim": said})
+    assert task is not None
+    assert task.claim == expected

@@ -19,7 +19,7 @@ from loki.jobs.recurring.recurring_outcome import (
     resumed,
     without_failures,
 )
-from loki.jobs.recurring.recurring_run import Running, RunRecord, Status
+from loki.jobs.recurring.recurring_run import Running, RunRecord, RunResult, Status
 from loki.jobs.recurring.recurring_task import RecurringTask, Unreadable, read
 from support.examples import examples
 
@@ -244,3 +244,16 @@ def test_a_cycle_that_is_resumed_goes_on_from_the_end_of_its_last_run(status: St
     assert resumed(paused(task, end), soon, KNOBS).next_run_at == task.next_run_at
     late = end + timedelta(hours=3)
     assert resumed(paused(task, end), late, KNOBS).next_run_at == late
+
+
+def test_what_a_newer_version_said_of_a_run_under_way_is_no_part_of_its_record() -> None:
+    said = {
+        "number": 1,
+        "scheduled_at": NOW,
+        "started_at": NOW,
+        "output": {"bytes": 3},
+        "host": "b",
+    }
+    record = Running.model_validate(said).ended(NOW, RunResult("cancelled"))
+    assert (record.number, record.status, record.output) == (1, "cancelled", None)
+    assert "host" not in record.model_dump()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from loki.base.error import StoreError
 from loki.memory.store import ForgivingStore
 from loki.memory.suites import suite_history as history_room
 from loki.memory.suites import suite_history as past_room
@@ -21,6 +22,7 @@ from loki.memory.suites.suite_history import (
 )
 from loki.recognition.failure import Failure
 from loki.stores.file_store import FileStore
+from loki.stores.memory_store import MemoryStore
 
 WRONG = Failure.of("assert 1 == 2", error_type="AssertionError", path="test_a.py", line=3)
 
@@ -243,3 +245,26 @@ def test_the_log_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         history.keep(run(str(number), (), "c"))
     assert 3 <= len(store.records(LOG)) <= 5
     assert store.records(LOG)[-1]["id"] == "80"
+
+
+class Failing(MemoryStore):
+    """A store whose first reading fails."""
+
+    fails = True
+
+    def read(self, document: str) -> str | None:
+        if self.fails:
+            self.fails = False
+            raise StoreError("cannot be read just now")
+        return super().read(document)
+
+
+def test_what_could_not_be_read_is_read_at_the_next_question() -> None:
+    store = Failing()
+    past = SuitePastRuns()
+    past.add(run("1", ("a",)))
+    store.write(DOCUMENT, past.dumps())
+    history = SuiteHistory(store)
+    with pytest.raises(StoreError, match="just now"):
+        assert history.past
+    assert [one.id for one in history.past.runs] == ["1"]
