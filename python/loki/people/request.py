@@ -1,4 +1,4 @@
-"""What waits for a person: one form for whatever asks, with the commands that answer it; pure.
+"""What waits for a person: one form for whatever asks, with the commands that answer it.
 
 What kinds there are, and what an answer to each does, is `loki.jobs.inbox.inbox`. A page tells what
 happened, the ways to answer with the command for each, and what exactly the person must decide; what it
