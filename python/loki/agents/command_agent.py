@@ -32,7 +32,6 @@ from loki.action.changes.change import Change, Edit
 from loki.action.changes.project_copies import ProjectCopies
 from loki.action.changes.scratch_copy import repository, scratch_folder
 from loki.action.changes.tree import Tree, open_regular
-from loki.action.loop.recorder import apply_draft, kept_command, own_change
 from loki.action.processes.command_guard import command_guard_of
 from loki.action.processes.command_line import leading_assignments, split_command_line
 from loki.action.processes.process import MAX_OUTPUT, CommandResult, run
@@ -281,6 +280,8 @@ class CommandAgent:
 
     def to_dict(self) -> dict[str, Any]:
         """What is kept of it with a task, JSON-able; ``masked`` where its command holds a secret."""
+        from loki.action.loop.recorder import kept_command
+
         return {
             "name": self.name,
             **kept_command(self.command),
@@ -326,6 +327,8 @@ class CommandAgent:
             LLMError: its service refused; it says why.
             ProjectTouched: the project itself changed meanwhile.
         """
+        from loki.action.loop.recorder import apply_draft, own_change
+
         before = briefing.seen()
         with self._copy(before, briefing.copies) as start:
             laid = apply_draft(briefing.draft, start)

@@ -15,7 +15,7 @@ import pytest
 import loki
 from loki.action.changes.journal import Journal
 from loki.action.changes.journal_storage import DiskJournalStorage
-from loki.action.changes.project_copies import forget, move_over
+from loki.action.changes.unfinished_work import forget, move_over
 from loki.base.error import LokiError
 from loki.execution import stop_request
 from support.outside import AWAY, loki_says, outside, write

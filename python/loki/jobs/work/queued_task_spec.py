@@ -217,7 +217,7 @@ def finished(workspace: Workspace, queued: QueuedTask) -> Outcome | None:
     is_of_now = record.updated_at >= queued.submitted_at
     if not queued.lost or record.status != "success" or not is_of_now:
         return None
-    from loki.action.changes.project_copies import forget  # how work is done is much to load
+    from loki.action.changes.unfinished_work import forget  # how work is done is much to load
 
     forget(workspace.folder, workspace.store, queued.id)
     return record.outcome

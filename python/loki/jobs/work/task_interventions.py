@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loki.action.changes.journal import UndoResult
-from loki.action.changes.project_copies import forget
+from loki.action.changes.unfinished_work import forget
 from loki.action.loop import recorder, resumption
 from loki.action.pipelines import pipeline_record
 from loki.action.pipelines.pipeline_state import OVER
