@@ -10,16 +10,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from loki.action.changes.git import GitHead
 from loki.base.error import UsageError
 from loki.base.manual_clock import clock_of
 from loki.base.time import Clock
 from loki.memory.store import ForgivingStore
-from loki.recognition.pattern import PatternSet
-from loki.stores import open_store
-from loki.stores.file_store import exclusive
+from loki.stores.file_store import exclusive, open_store
 
 if TYPE_CHECKING:
+    from loki.action.changes.git import GitHead
     from loki.action.changes.journal import Journal
     from loki.action.gates.gate import Gates
     from loki.action.task import TaskSpec
@@ -28,11 +26,12 @@ if TYPE_CHECKING:
     from loki.memory.attempt_metrics import ExecutionMetrics
     from loki.memory.dead_letter import DeadLetter, Source
     from loki.memory.task_record import Outcome
+    from loki.recognition.pattern import PatternSet
 
 T = TypeVar("T")
 
 FOLDER = ".loki"
-CONFIG, GATES = "config.toml", "verification-gates.yml"
+CONFIG, GATES, PATTERNS = "config.toml", "verification-gates.yml", "failure-patterns.yml"
 
 
 class TaskListener:
@@ -104,13 +103,12 @@ class Workspace:
         self.is_configured = (self.folder / CONFIG).exists()
         if self.is_configured:
             _ = self.config  # a person's mistakes are told at once
-        own = self.folder / "failure-patterns.yml"
-        self.patterns = PatternSet.load(own) if own.exists() else PatternSet.default()
+        if (self.folder / PATTERNS).exists():
+            _ = self.patterns
         if (self.folder / GATES).exists():
             _ = self.gates
         self.strict_store = open_store(self.folder)
         self.store = ForgivingStore(self.strict_store)
-        self._position = GitHead(str(self.project))
         self.listener = TaskListener()
         self._made: dict[Callable[..., Any], Any] = {}
 
@@ -120,6 +118,14 @@ class Workspace:
         from loki.config import Config, load
 
         return load(self.folder / CONFIG) if self.is_configured else Config()
+
+    @cached_property
+    def patterns(self) -> PatternSet:
+        """The kinds of failure that are known here: the project's own, else those that loki brings."""
+        from loki.recognition.pattern import PatternSet
+
+        own = self.folder / PATTERNS
+        return PatternSet.load(own) if own.exists() else PatternSet.default()
 
     @cached_property
     def gates(self) -> Gates:
@@ -173,7 +179,13 @@ class Workspace:
 
     def position(self) -> tuple[str | None, str | None]:
         """(branch, commit) of the project in git; None for each that there is not."""
-        return self._position()
+        return self._head()
+
+    @cached_property
+    def _head(self) -> GitHead:
+        from loki.action.changes.git import GitHead
+
+        return GitHead(str(self.project))
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import loki
+from loki.execution.assembly import signals_of
 from loki.jobs.queue.queue import Queue
 from loki.jobs.queue.queued_task import QueuedTask
-from loki.jobs.signals import signals_of
 from loki.jobs.signals.signal_handling import Handled
 from loki.people.signal import Signal
 from loki.stores.file_store import FileStore

@@ -41,8 +41,7 @@ from loki.memory.suites.suite_history import LOG, SuiteRun
 from loki.memory.task_record import TaskRecord
 from loki.memory.tool_failure import ToolFailure, ToolFailures
 from loki.recognition.failure import Failure
-from loki.stores import open_store
-from loki.stores.file_store import FileStore
+from loki.stores.file_store import FileStore, open_store
 
 if TYPE_CHECKING:
     import pandas

@@ -151,7 +151,7 @@ def _record(triage: str, refused: str) -> None:
     from loki.base.secret import mask_secrets
     from loki.jobs.triage.triage_policy import parts_of
     from loki.jobs.triage.triage_runner import refused_commands_log
-    from loki.stores import open_store
+    from loki.stores.file_store import open_store
 
     parts = parts_of(triage)
     folder = Path(os.environ.get("LOKI_TRIAGE_PROJECT", ".")) / ".loki"

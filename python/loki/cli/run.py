@@ -200,7 +200,7 @@ def report(outcome: Outcome, project: Path, *, json: bool = False) -> None:
 
 def _how_to_approve(project: Path, task_id: str) -> list[str]:
     """A line for each command that waits: what it is, and what to type."""
-    from loki.stores import open_store
+    from loki.stores.file_store import open_store
 
     undecided = Approvals(open_store(project / ".loki"), task_id).undecided()
     return [

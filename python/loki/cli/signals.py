@@ -23,7 +23,7 @@ from loki.cli.common import (
     take_signals,
     time_between,
 )
-from loki.jobs.signals import signals_of
+from loki.execution.assembly import signals_of
 from loki.people.signal import FOLDER, KINDS, Signal
 
 if TYPE_CHECKING:

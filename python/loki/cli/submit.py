@@ -17,13 +17,13 @@ from loki.cli.common import (
     AgentName,
     PassEnvironment,
     Project,
-    load_project,
     project_option,
     show_json,
 )
 from loki.jobs.queue.queue import queue_of
 from loki.jobs.queue.queued_task import PRIORITIES, QueuedTask, read_entry, unread, waits_for
 from loki.jobs.work.queued_task_spec import submit
+from loki.workspace import Workspace
 
 Texts = list[str] | None
 Text = str | None
@@ -148,7 +148,7 @@ def command(
             after,
         )
         tasks = [said]
-    workspace = load_project(project)
+    workspace = Workspace(project)
     queued = submit(workspace, tasks, validate=validate)
     if json:
         show_json([dict(one.raw) for one in queued])

@@ -24,8 +24,8 @@ from loki.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from loki.jobs.queue.queue_lists import LeasedTask
-    from loki.jobs.work.finish import Finished
+    from loki.jobs.queue.queue import LeasedTask
+    from loki.jobs.work.queued_task_spec import Finished
     from loki.jobs.work.worker_pool import PoolCounts, WorkerPool
     from loki.workspace import Workspace
 
@@ -171,7 +171,7 @@ def stop_by_signal(pool: WorkerPool) -> None:
 
 def tell(what: LeasedTask | Finished, count: PoolCounts | None) -> None:
     """A line of progress on stderr; as `WorkerPool` tells it."""
-    from loki.jobs.work.finish import Finished
+    from loki.jobs.work.queued_task_spec import Finished
 
     if not isinstance(what, Finished):
         typer.echo(f"{what.id}: begun", err=True)

@@ -14,14 +14,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from loki.action.changes.git import MERGED_INTO, OLD, default_branch, end_of, has_taken_in, start_of
 from loki.base.error import UsageError
 from loki.base.time import Duration, isoformat, moment
 from loki.memory import task_record
-from loki.memory.attempt import log_name
-from loki.memory.call_log import LOG
-from loki.memory.sign import Run, SignRules, Signs
-from loki.people.signals import Signals
 
 if TYPE_CHECKING:
     from loki.action.agent_protocol import Reviewer
@@ -32,7 +27,9 @@ if TYPE_CHECKING:
     from loki.action.task import TaskSpec
     from loki.memory.learning.learned_rules import Review
     from loki.memory.run_close import Closed
+    from loki.memory.sign import Run, Signs
     from loki.people.human_review_store import HumanReviews
+    from loki.people.signals import Signals
     from loki.workspace import Workspace
 
 
@@ -63,6 +60,9 @@ def spent_since(workspace: Workspace, since: datetime) -> float:
     Calls to models are in the log of calls, and again in the attempts that they were for; programs
     that say what they took only there. So of each task the larger sum counts.
     """
+    from loki.memory.attempt import log_name
+    from loki.memory.call_log import LOG
+
     store = workspace.store
     calls: dict[str, float] = defaultdict(float)
     for call in store.scan(LOG):
@@ -126,6 +126,9 @@ class Runs:
 
     def signs(self, branch: str | None = None, **rules: Any) -> Signs:
         """The signs of a run; see `loki.Workspace.signs`."""
+        from loki.action.changes.git import start_of
+        from loki.memory.sign import SignRules, Signs
+
         here = self.branch if branch is None else branch
         if self._workspace.is_configured:
             configured = self._workspace.config.signs.model_dump(exclude={"max_age"})
@@ -159,12 +162,12 @@ class Runs:
 
     def _close(self, here: str | None, reason: str) -> Closed | None:
         from loki.memory.run_close import close
+        from loki.people.signals import Signals
 
         now = self._now()
         closed = close(self._store, here, succeeded=self._succeeded, now=now, reason=reason)
-        for signal in Signals(self._store, self._workspace.clock, branch=self.branch).clear_run(
-            here
-        ):
+        signals = Signals(self._store, self._workspace.clock, branch=self.branch)
+        for signal in signals.clear_run(here):
             logger.info("signal %s removed: its run is over", signal.label)
         return closed
 
@@ -188,6 +191,8 @@ class Runs:
 
     def _end_of(self, run: Run, current: str | None) -> str:
         """How a run ended, or "" where it has not."""
+        from loki.action.changes.git import MERGED_INTO, OLD, default_branch, end_of, has_taken_in
+
         main = default_branch(self._root)
         if run.branch is not None and run.branch != current:
             ended = end_of(self._root, run.branch, run.start)
@@ -209,6 +214,26 @@ class Runs:
 
 
 # --- What a project has one of ------------------------------------------------------------------------
+
+
+def signals_of(workspace: Workspace) -> Signals:
+    """The signals of a project, on the branch that is checked out now.
+
+    Not in the store that goes on in memory: a signal that nobody else sees is none.
+
+    Args:
+        workspace: the project.
+
+    Example:
+        >>> import tempfile
+        >>> from loki import Workspace
+        >>> signals = signals_of(Workspace(tempfile.mkdtemp()))
+        >>> signals.emit("DOCS_NEEDED", data={"description": "the API"}).label
+        'DOCS_NEEDED'
+    """
+    from loki.people.signals import Signals
+
+    return Signals(workspace.strict_store, workspace.clock, branch=workspace.position()[0])
 
 
 def human_reviews(workspace: Workspace, *, strict: bool = False) -> HumanReviews:

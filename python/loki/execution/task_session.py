@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loki.action.agent_protocol import LLM, Reviewer
-from loki.action.changes.unfinished_work import ContinuingExecutor
+from loki.action.changes.executor import ContinuingExecutor
 from loki.action.checks.check_runner import CheckRunner, search_environment
 from loki.action.checks.feature_evidence import FeatureEvidence
 from loki.action.checks.judge import Judge

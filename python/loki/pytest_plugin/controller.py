@@ -159,7 +159,7 @@ class RunRecord:
 
     def store(self, warn: Callable[[str], None]) -> ForgivingStore:
         """The project's store, which goes on where the disk does not."""
-        from loki.stores import open_store
+        from loki.stores.file_store import open_store
 
         return ForgivingStore(open_store(self.folder), warn)
 

@@ -64,7 +64,7 @@ class Journal:
             run: what is known of the run.
             has_workers: its tests run in other processes.
         """
-        from loki.stores import open_store
+        from loki.stores.file_store import open_store
 
         self._process, self._folder = os.getpid(), folder
         with suppress(StoreError, OSError):

@@ -297,3 +297,14 @@ def exclusive(folder: Path, now: float) -> Iterator[None]:
 
 def _is_writable(folder: Path) -> bool:
     return os.access(folder, os.W_OK)
+
+
+def open_store(folder: Path) -> FileStore:
+    """The store of a project: the one place that says what keeps its memory.
+
+    `loki.Workspace` has it as ``strict_store``; its ``store`` goes on in memory where the disk does not.
+
+    Args:
+        folder: the project's ``.loki``; nothing need be there, and a look alone makes nothing.
+    """
+    return FileStore(folder)

@@ -12,7 +12,7 @@ from loki.action.changes.journal import undo_journal
 from loki.base import atomic_file, locks
 from loki.base.error import StoreError
 from loki.base.path_containment import path_in
-from loki.stores import open_store
+from loki.stores.file_store import open_store
 
 if TYPE_CHECKING:
     import threading

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import loki
+from loki.action.changes.executor import forget, move_over
 from loki.action.changes.journal import Journal
 from loki.action.changes.journal_storage import DiskJournalStorage
-from loki.action.changes.unfinished_work import forget, move_over
 from loki.base.error import LokiError
 from loki.execution import stop_request
 from support.outside import AWAY, loki_says, outside, write
@@ -184,7 +184,7 @@ REMOVES = {
     "action/changes/journal_storage.py": "a content's file, named by its hash",
     "jobs/inbox/task_requests.py": "files that `Rules.decides`",
     "stores/project_lock.py": "landing.json itself",
-    "action/changes/unfinished_work.py": "by the handle of the task's folder",
+    "action/changes/executor.py": "by the handle of the task's folder",
     "stores/file_store.py": "by handles: a folder in a document's place, into set-aside/",
     "jobs/queue/worker_lock.py": "by handles: a worker's lock",
     "jobs/queue/queue_index.py": "state/queue.db itself",

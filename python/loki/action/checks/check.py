@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 from loki.action.checks.results.suite_results import FAILED
 from loki.action.processes.command_line import split_command_line, why_not_runnable
@@ -12,8 +15,9 @@ from loki.base.error import UsageError
 from loki.base.time import Duration, argument_seconds
 from loki.memory.attempt import CheckRecord, shorten
 from loki.memory.dead_letter import is_test_file
+from loki.recognition import builtin
 from loki.recognition.failure import Failure
-from loki.recognition.site import check_kind
+from loki.recognition.site import Scripts, results_requests, script_runners
 
 KINDS = ("lint", "type", "test", "build", "syntax", "command", "custom", "approval")
 
@@ -215,3 +219,83 @@ def missing_programs(checks: Sequence[Check], root: Path) -> list[str]:
     """A sentence for each check whose program does not exist, and that no work here can create."""
     found = (why_not_runnable(check.command, root) for check in checks if check.command)
     return [problem for problem in found if problem]
+
+
+# --- What a command is, by the tool that it starts ----------------------------------------------------
+
+
+def check_kind(command: Sequence[str]) -> str | None:
+    """What kind of check a command is, by the tool that it starts; None where no tool knows it.
+
+    Args:
+        command: its words. Of several tools the one whose name is longest in words has its way.
+
+    Example:
+        >>> check_kind(["python", "-m", "pytest", "-q"])
+        'test'
+        >>> check_kind(["npm", "run", "lint:styles"])
+        'lint'
+    """
+    words, kinds = plain_words(command), _kinds()
+    found = (kinds[words[:n]] for n in range(len(words), 0, -1) if words[:n] in kinds)
+    return next(found, None) or _script_kind(words)
+
+
+def plain_words(command: Sequence[str]) -> tuple[str, ...]:
+    """A command by the name of its program, wherever it lies and whatever its minor version.
+
+    Paths that begin with a dot stay: those are the project's own.
+
+    Example:
+        >>> plain_words(["/srv/.venv/bin/python3.11", "-m", "pytest"]), plain_words(["./mvnw"])
+        (('python3', '-m', 'pytest'), ('./mvnw',))
+    """
+    words = tuple(command)
+    if not words or words[0].startswith("."):
+        return words
+    return (re.sub(r"(\d)(?:\.\d+)+$", r"\1", words[0].rpartition("/")[2]), *words[1:])
+
+
+@cache
+def _kinds() -> Mapping[tuple[str, ...], str]:
+    """Leading words of a command to the kind of check that it is."""
+    # Of a tool that does more than test, those are tests that it tells the results of.
+    tests = {lead: "test" for request in results_requests() for lead in request.when}
+    named = {
+        tuple(known.split()): tool["check"]
+        for tool in builtin.tools()
+        if "check" in tool
+        for known in tool.get("commands", ())
+    }
+    return MappingProxyType({**tests, **named})
+
+
+def _script_kind(words: tuple[str, ...]) -> str | None:
+    """The kind of a script that is called like one."""
+    for runner in script_runners():
+        name = script_name(words, runner).partition(":")[0]
+        if name in {"lint", "type", "test", "build"}:
+            return name
+    return None
+
+
+def script_name(words: Sequence[str], runner: Scripts) -> str:
+    """Name of the script that a command runs; "" where it runs none.
+
+    Args:
+        words: the command's.
+        runner: the tool that might run it.
+
+    Example:
+        >>> [script_name(("npm", "run", "-s", "lint"), runner) for runner in script_runners()][0:2]
+        ['', 'lint']
+    """
+    command = tuple(words)
+    for lead, name in runner.names.items():
+        if command[: len(lead)] == lead:
+            return name
+    for lead in sorted(runner.run, key=len, reverse=True):
+        if command[: len(lead)] == lead:
+            rest = [word for word in command[len(lead) :] if word not in runner.flags]
+            return rest[0] if rest else ""
+    return ""

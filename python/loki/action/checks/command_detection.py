@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from loki.action.checks.check import DEFAULT_TIMEOUT, PARSES, Check
+from loki.action.checks.check import DEFAULT_TIMEOUT, PARSES, Check, plain_words, script_name
 from loki.action.checks.imports.project_files import Files
 from loki.action.gates.yaml_model import Strict, read_beside
 from loki.action.processes.command_line import (
@@ -34,7 +34,7 @@ from loki.base.toml import tomllib
 from loki.recognition.definition_file import Source
 from loki.recognition.fix import fix_for
 from loki.recognition.pattern import Criterion
-from loki.recognition.site import launchers, plain_words, script_name, script_runners
+from loki.recognition.site import launchers, script_runners
 
 if TYPE_CHECKING:
     from loki.action.changes.tree import Tree

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from loki.action.loop.resumption import DONE
 from loki.base.error import StoreError, UsageError
 from loki.execution.assembly import review as review_of
+from loki.execution.assembly import signals_of
 from loki.execution.resilience import breakers as breakers_of
 from loki.jobs.inbox import (
     human_review_answers,
@@ -22,7 +23,7 @@ from loki.jobs.inbox import (
 from loki.jobs.inbox.request_kind import Answer, Kind, ProjectSnapshot, Result, Said
 from loki.jobs.inbox.task_requests import RULE, STOPPED
 from loki.jobs.queue.queue import queue_of
-from loki.jobs.signals import signal_consumers, signals_of
+from loki.jobs.signals import signal_consumers
 from loki.memory import task_record
 from loki.people.request import Evidence, Option, Request, RequestKind, yes_or_no
 from loki.people.signal import MERGE_REQUESTED

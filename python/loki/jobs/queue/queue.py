@@ -1,4 +1,25 @@
-"""The queue of tasks, shared by all workers of a project.
+"""The queue of tasks, and how each verb moves a task between its lists.
+
+The moves of all verbs:
+
+============================= ================================== =========================
+from                          verb                               to
+============================= ================================== =========================
+nowhere                       submit                             pending
+pending                       claim                              in-progress
+in-progress                   release, or its worker died        pending; dead-letter
+in-progress of others         take back                          pending
+in-progress                   complete                           completed
+in-progress                   fail                               failed
+anywhere, also nowhere        dead_letter                        dead-letter
+failed, dead-letter           requeue                            pending
+abandoned                     requeue                            pending
+pending, failed, dead-letter  abandon                            abandoned
+pending, failed, dead-letter  achieve                            completed
+abandoned                     achieve                            completed
+============================= ================================== =========================
+
+Every other verb leaves a task in its list, or is refused.
 
 Every verb takes in, under one lock, what other programs have written into the lists, changes the index
 in one transaction, and sees to it that the lists follow. Why it is so: ``docs/design/queue.md``. Under
@@ -10,12 +31,13 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -26,25 +48,207 @@ from loki.base.log import log_event
 from loki.base.secret import mask_secrets, masked
 from loki.base.time import Clock, isoformat
 from loki.jobs.dead_letters import dead_letter_form
-from loki.jobs.queue import queue_lists, queued_task
+from loki.jobs.queue import queued_task
 from loki.jobs.queue.queue_file_sync import DELAY, QueueFileSync, Writing
 from loki.jobs.queue.queue_index import Database, Lists, Unreadable, copied, in_memory, metadata
-from loki.jobs.queue.queue_lists import (
-    EDITED,
-    NO_LIMIT,
-    LeasedTask,
-    Slots,
-    leasable,
-    saying,
-    task_in_lists,
+from loki.jobs.queue.queued_task import (
+    LISTS,
+    LONGEST_LIFE,
+    Blocked,
+    Lease,
+    ListName,
+    QueuedTask,
+    cycle,
 )
-from loki.jobs.queue.queued_task import LISTS, Blocked, ListName, QueuedTask
 from loki.jobs.queue.worker_lock import Worker, is_over
 from loki.memory.attempt import log_name
 from loki.memory.store import Store
 
 if TYPE_CHECKING:
     from loki.workspace import Workspace
+
+
+# --- A claim, and how much may be claimed at a time ---------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """How much work may be out, and which.
+
+    Attributes:
+        slots: claims that may be out at a time, over all workers.
+        admits: whether a task may be claimed now.
+    """
+
+    slots: int = sys.maxsize
+    admits: Callable[[QueuedTask], bool] = lambda _: True
+
+
+NO_LIMIT = Slots()
+
+
+@dataclass(frozen=True, slots=True)
+class LeasedTask:
+    """A task that a worker has.
+
+    Attributes:
+        task: as it stood when it was claimed.
+        lease: who has it, since when, until when.
+    """
+
+    task: QueuedTask
+    lease: Lease
+
+    @property
+    def id(self) -> str:
+        """Id of the task."""
+        return self.task.id
+
+
+# --- What the verbs do --------------------------------------------------------------------------------
+
+EDITED = "edited_at"
+"""Field of a task that a person has changed: when, ISO 8601 UTC."""
+
+MOST_LOST = 10
+"""Claims of a task that may end with their worker's life; chosen: such a task may well kill them."""
+
+
+def submit(lists: Lists, tasks: Sequence[QueuedTask], now: str) -> list[QueuedTask]:
+    """New tasks come in, numbered in their order; what was submitted to the word before is there.
+
+    Raises:
+        UsageError: an id is taken by another task, or tasks would wait for each other.
+    """
+    clean = [queued_task.read_entry(masked(queued_task.write_entry(task))) for task in tasks]
+    new = _new(lists, clean)
+    if names := cycle(_waiting(lists, new), {task.id: None for task in new}):
+        raise UsageError(f"tasks would wait for each other for ever: {' -> '.join(names)}")
+    lists.add(
+        [
+            replace(task, sequence=n, submitted_at=task.submitted_at or now, claim=None)
+            for n, task in enumerate(new, lists.last_sequence + 1)
+        ]
+    )
+    return [task for one in tasks if (task := lists.find(one.id)) is not None]
+
+
+def _new(lists: Lists, tasks: Sequence[QueuedTask]) -> list[QueuedTask]:
+    """Those that are not there; who was killed after it had submitted one says it again."""
+    ids: set[str] = set()
+    new = []
+    for task in tasks:
+        where, known = lists.where(safe_id(task.id)), lists.find(task.id)
+        if where and (known is None or queued_task.asked(known) != queued_task.asked(task)):
+            raise UsageError(
+                f"task {task.id!r} is in the queue already ({where}), and is another one: expected "
+                "another id"
+            )
+        if task.id in ids:
+            raise UsageError(f"task {task.id!r} is submitted twice: expected an id for each")
+        ids.add(task.id)
+        if not where:
+            new.append(task)
+    return new
+
+
+def _waiting(lists: Lists, tasks: Sequence[QueuedTask]) -> dict[str, tuple[str, ...]]:
+    """What tasks wait for, and what that waits for, and so on."""
+    waiting = {task.id: task.dependencies for task in tasks}
+    unknown = [id_ for task in tasks for id_ in task.dependencies]
+    while unknown:
+        if (id_ := unknown.pop()) not in waiting:
+            waiting[id_] = lists.needs(id_)
+            unknown += waiting[id_]
+    return waiting
+
+
+def leasable(lists: Lists, slots: Slots = NO_LIMIT) -> Iterator[QueuedTask]:
+    """The tasks that may be claimed, in order; those that are not admitted left out."""
+    if lists.claimed < slots.slots:
+        yield from filter(slots.admits, lists.ready())
+
+
+def leased(lists: Lists, claim: LeasedTask) -> QueuedTask | None:
+    """The task of a claim, if it is still that claim's."""
+    task = lists.find(claim.id)
+    if task is None or lists.where(claim.id) != "in-progress" or task.claim is None:
+        return None
+    said, mine = task.claim, claim.lease
+    return task if (said.worker, said.generation) == (mine.worker, mine.generation) else None
+
+
+def release(lists: Lists, task: QueuedTask, now: str) -> tuple[ListName, str]:
+    """A task in progress goes back to pending, unless it has lived too long.
+
+    A claim that made no attempt says nothing about the task: it is then queued again in any case.
+
+    Returns:
+        The list that it is in now; why, where it is given up.
+    """
+    before = task.claim.attempts if task.claim else task.lifetime_attempts
+    task = replace(task, claim=None)
+    why = ""
+    if LONGEST_LIFE <= task.lifetime_attempts != before:
+        why = f"{task.lifetime_attempts} attempts over its life"
+    elif task.lost >= MOST_LOST:
+        why = f"{task.lost} workers died while they worked on it"
+    if not why:
+        lists.move(task, "pending")
+        return "pending", ""
+    dead_letter(lists, {"task_id": task.id, "error_summary": why}, now, task)
+    return "dead-letter", why
+
+
+def dead_letter(
+    lists: Lists, entry: Mapping[str, Any], now: str, task: QueuedTask | None = None
+) -> QueuedTask:
+    """A task is a dead letter from now on, or its dead letter says something else.
+
+    Args:
+        lists: the lists.
+        entry: what the dead letter says; ``task_id`` at least.
+        now: ISO 8601 UTC.
+        task: the task as it is by now; None: as it stands in its list, or is in the entry.
+
+    Raises:
+        UsageError: the entry does not say which task it is.
+    """
+    try:
+        said = queued_task.read_entry(entry)
+    except ValueError as error:
+        raise UsageError(f"no dead letter: {error}") from error
+    where = lists.where(said.id)
+    known = task or lists.find(said.id) or dead_letter_form.asked(said)
+    queue: ListName = where if where in {"pending", "in-progress"} else "in-progress"
+    whole = dead_letter_form.entry(known, masked(entry), original_queue=queue, at=now)
+    if where == "dead-letter":
+        lists.replace(queued_task.read_entry(whole))
+    else:
+        lists.move(queued_task.read_entry(whole), "dead-letter")
+        extra = lists.beside("dead-letter")
+        lists.set_extra("dead-letter", {**extra, "metadata": metadata(extra)})
+    return task_in_lists(lists, said.id, LISTS)
+
+
+def task_in_lists(lists: Lists, id_: str, names: Sequence[ListName]) -> QueuedTask:
+    """A task that stands in one of some lists.
+
+    Raises:
+        UsageError: it does not.
+    """
+    task, where = lists.find(id_), lists.where(id_)
+    if task is None:
+        raise UsageError(f"no task {id_!r} in the queue: `loki queue` lists them")
+    if where not in names:
+        raise UsageError(f"task {id_!r} is in {where}: expected one in {' or '.join(names)}")
+    return task
+
+
+def saying(task: QueuedTask, more: Mapping[str, Any]) -> QueuedTask:
+    """A task that nobody works on any more, with more in it."""
+    task = replace(task, claim=None)
+    return queued_task.read_entry({**queued_task.write_entry(task), **more})
 
 
 # --- What processes share -----------------------------------------------------------------------------
@@ -249,7 +453,7 @@ class Queue:
     Example:
         >>> import tempfile
         >>> from pathlib import Path
-        >>> from loki.stores import open_store
+        >>> from loki.stores.file_store import open_store
         >>> from loki.testing import ManualClock
         >>> store = open_store(Path(tempfile.mkdtemp()))
         >>> queue = Queue(store, ManualClock())
@@ -302,7 +506,7 @@ class Queue:
     def holds(self, claim: LeasedTask) -> bool:
         """Whether a claim still holds."""
         with self._shared.looking() as lists:
-            return queue_lists.leased(lists, claim) is not None
+            return leased(lists, claim) is not None
 
     def is_lost(self, task: QueuedTask) -> bool:
         """Whether a task's claim is over: its worker is dead, or did not renew it elsewhere."""
@@ -328,7 +532,7 @@ class Queue:
             UsageError: as for `submit`.
         """
         with self._shared.changing() as lists:
-            return queue_lists.submit(lists, tasks, self._now())
+            return submit(lists, tasks, self._now())
 
     # --- working ---------------------------------------------------------------------------------------
 
@@ -361,7 +565,7 @@ class Queue:
     def renew(self, claim: LeasedTask) -> LeasedTask | None:
         """Hold a claim for longer; None: it is lost, and the work is another's."""
         with self._shared.changing() as lists:
-            task = queue_lists.leased(lists, claim)
+            task = leased(lists, claim)
             if task is None:
                 return None
             lease = replace(claim.lease, until=self._end(self.clock.now()))
@@ -414,7 +618,7 @@ class Queue:
     ) -> bool:
         more = {} if outcome is None else {"outcome": masked(outcome)}
         with self._shared.changing() as lists:
-            task = queue_lists.leased(lists, claim)
+            task = leased(lists, claim)
             if task is not None:
                 lists.move(saying(self._lived(task, attempts), {**said, **more}), to)
             return task is not None
@@ -434,7 +638,7 @@ class Queue:
             claim is lost, and nothing changed.
         """
         with self._shared.changing() as lists:
-            task = queue_lists.leased(lists, claim)
+            task = leased(lists, claim)
             if task is None:
                 return None
             if blocked is not None:
@@ -461,7 +665,7 @@ class Queue:
         return over
 
     def _give_back(self, lists: Lists, task: QueuedTask) -> ListName:
-        to, why = queue_lists.release(lists, task, self._now())
+        to, why = release(lists, task, self._now())
         if why:
             log_event(task.id, f"given up: {why}", warning=True)
         return to
@@ -540,9 +744,9 @@ class Queue:
             UsageError: the entry does not say which task it is.
         """
         with self._shared.changing() as lists:
-            if claim is not None and queue_lists.leased(lists, claim) is None:
+            if claim is not None and leased(lists, claim) is None:
                 return False
-            queue_lists.dead_letter(lists, entry, self._now())
+            dead_letter(lists, entry, self._now())
             return True
 
     def requeue(

@@ -30,10 +30,10 @@ from loki.base.error import UsageError
 from loki.base.secret import mask_output, passed_environment
 from loki.base.time import isoformat, moment
 from loki.execution.assembly import commands as commands_of
+from loki.execution.assembly import signals_of
 from loki.jobs.inbox import human_review_answers
 from loki.jobs.queue.queue import Queue, queue_of
 from loki.jobs.queue.queued_task import QueuedTask
-from loki.jobs.signals import signals_of
 from loki.memory import store as documents
 from loki.memory import task_record
 from loki.memory.quote import one_line

@@ -17,8 +17,8 @@ from loki.base import locks, path_containment
 from loki.base.atomic_file import make_folder
 from loki.base.error import LokiError
 from loki.base.threads import in_background
+from loki.execution.assembly import signals_of
 from loki.jobs.inbox import human_review_answers
-from loki.jobs.signals import signals_of
 from loki.jobs.signals.signal_consumers import CONSUMERS, Consumer, Dispatch, Done, Waits
 from loki.people.signal import FOLDER, Signal
 

@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loki.action.changes.change import Change, Merged
-from loki.action.changes.journal import ApplyError, Conflict, EditConflict, undo_journal
-from loki.action.changes.scratch_copy import remove_folder, scratch_folder, update
-from loki.action.changes.tree import Tree
-from loki.action.changes.unfinished_work import (
+from loki.action.changes.executor import (
     change_in,
     forget,
     keep_patch,
     move_over,
     work_folder,
 )
+from loki.action.changes.journal import ApplyError, Conflict, EditConflict, undo_journal
+from loki.action.changes.scratch_copy import remove_folder, scratch_folder, update
+from loki.action.changes.tree import Tree
 from loki.action.checks.task_changes import link_dependency_folders
 from loki.action.loop.resumption import DONE
 from loki.base.log import log_event

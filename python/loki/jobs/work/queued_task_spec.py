@@ -1,29 +1,29 @@
-"""What a queued task is in a workspace: a task with its checks, and who works on it."""
+"""A queued task in a workspace: what it is there, how it comes in, where it goes once it was worked on."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from loki.action.loop.resumption import awaits_approval
+from loki.action.loop.resumption import DONE, awaits_approval
 from loki.base.error import UsageError
 from loki.base.secret import holds_mask, holds_secret, mask_secrets
-from loki.base.time import argument_seconds
+from loki.base.time import argument_seconds, isoformat
 from loki.execution import resolve
 from loki.execution.assembly import TaskRequest, default_checks, human_reviews, task_spec
 from loki.jobs.dead_letters import dead_letter_form
-from loki.jobs.queue.queue import queue_of
-from loki.jobs.queue.queue_lists import EDITED
+from loki.jobs.queue.queue import EDITED, queue_of
 from loki.jobs.queue.queued_task import QueuedTask
-from loki.jobs.work.finish import CANNOT
 from loki.memory import task_record
+from loki.memory.attempt import DRIFT
 from loki.memory.task_record import Outcome, TaskRecord
 
 if TYPE_CHECKING:
     from loki.action.agent_protocol import Reviewer
     from loki.action.checks.check import Check
     from loki.execution.task_session import AgentLike, Task
+    from loki.jobs.queue.queue import LeasedTask, Queue
     from loki.workspace import Workspace
 
 
@@ -168,9 +168,7 @@ def agent_of(workspace: Workspace, queued: QueuedTask, default: DefaultAgent) ->
         UsageError: nobody is named, or who is cannot work: no such program, no key.
     """
     said = queued if queued.agent or queued.agent_command else default
-    limit = (
-        argument_seconds("agent_timeout", queued.agent_timeout) if queued.agent_timeout else None
-    )
+    limit = _limit(queued)
     if said.agent:
         return resolve.named_agent(
             workspace, said.agent, limit, reflect=queued.reflect, pass_environment=queued.pass_env
@@ -180,16 +178,25 @@ def agent_of(workspace: Workspace, queued: QueuedTask, default: DefaultAgent) ->
             "nobody is named to work on it: expected --agent or --agent-command, of `loki submit` "
             "or, for all tasks that name nobody, of `loki work`"
         )
-    if queued.briefing not in {"", "stdin", "argument"}:
-        raise UsageError(f"briefing is {queued.briefing!r}: expected 'stdin' or 'argument'")
     return resolve.program(
         workspace,
-        _as_in_project(workspace, said.agent_command),
+        _program(workspace, queued, said.agent_command),
         limit,
         briefing=queued.briefing or None,  # type: ignore[arg-type]
         reflect=queued.reflect,
         pass_environment=queued.pass_env or None,
     )
+
+
+def _limit(queued: QueuedTask) -> float | None:
+    given = queued.agent_timeout
+    return argument_seconds("agent_timeout", given) if given else None
+
+
+def _program(workspace: Workspace, queued: QueuedTask, command: str) -> Sequence[str]:
+    if queued.briefing not in {"", "stdin", "argument"}:
+        raise UsageError(f"briefing is {queued.briefing!r}: expected 'stdin' or 'argument'")
+    return _as_in_project(workspace, command)
 
 
 def _as_in_project(workspace: Workspace, command: str) -> Sequence[str]:
@@ -217,18 +224,19 @@ def finished(workspace: Workspace, queued: QueuedTask) -> Outcome | None:
     is_of_now = record.updated_at >= queued.submitted_at
     if not queued.lost or record.status != "success" or not is_of_now:
         return None
-    from loki.action.changes.unfinished_work import forget  # how work is done is much to load
+    from loki.action.changes.executor import forget  # how work is done is much to load
 
     forget(workspace.folder, workspace.store, queued.id)
     return record.outcome
 
 
 def _reviewer(workspace: Workspace, queued: QueuedTask) -> Reviewer | None:
-    command = queued.reviewer_command and _as_in_project(workspace, queued.reviewer_command)
-    return resolve.reviewer(workspace, command)
+    if not queued.reviewer_command:
+        return None
+    return resolve.reviewer(workspace, _as_in_project(workspace, queued.reviewer_command))
 
 
-# --- What comes into the queue, and what is asked for anew --------------------------------------------
+# --- How it comes in, and is changed ------------------------------------------------------------------
 
 
 def submit(
@@ -299,8 +307,15 @@ def _must_be_able_to_begin(workspace: Workspace, task: QueuedTask, *, begins: bo
     if task.agent and task.agent_command:
         raise UsageError("who works? Expected --agent or --agent-command, not both")
     must_be_workable(workspace, task, asks=not begins)
-    if task.agent or task.agent_command:
+    if task.agent:
         agent_of(workspace, task, DefaultAgent())
+    elif task.agent_command:  # what an agent needs to work is much to load
+        from loki.action.processes.command_line import why_not_runnable
+
+        _limit(task)
+        command = _program(workspace, task, task.agent_command)
+        if problem := why_not_runnable(command, workspace.root, may_come=False):
+            raise UsageError(f"unknown agent: {problem}")
 
 
 def _commands(task: QueuedTask) -> Iterator[str]:
@@ -315,3 +330,119 @@ def _keep_no_secret(task: QueuedTask) -> None:
                 "a command holds a secret, which loki does not keep: expected a program that takes "
                 f"it from its environment. It was `{mask_secrets(command)}`"
             )
+
+
+# --- Where it goes once it has been worked on ---------------------------------------------------------
+
+Place: TypeAlias = Literal[
+    "completed", "failed", "dead-letter", "blocked", "paused", "interrupted", "cancelled", "lost"
+]
+"""What became of a claim; paused, interrupted and blocked tasks are pending again, and so is a cancelled
+one until whoever gave it up has put it away."""
+
+EXIT_CODES: dict[Place, int] = {
+    "completed": 0,
+    "failed": 5,
+    "dead-letter": 4,
+    "blocked": 3,
+    "paused": 6,
+    "interrupted": 130,
+    "cancelled": 0,
+    "lost": 0,
+}
+"""What ``loki work`` ends with for it."""
+
+CANNOT = "it cannot be worked on"
+"""How the reason begins for which a task is blocked that could not even begin."""
+
+SEVERITY = (130, 1, 4, 3, 5, 6, 0)
+"""Exit codes, the most severe first: that of all that happened is the command's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How a task ended, and where it stands now.
+
+    Attributes:
+        task: its id; title: what was to be achieved.
+        place: where it went.
+        reason: why, one sentence.
+        outcome: of the loop; None where it did not come to that.
+        seconds: how long it was worked on.
+    """
+
+    task: str
+    title: str
+    place: Place
+    reason: str = ""
+    outcome: Outcome | None = None
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON-able form."""
+        return {
+            "task_id": self.task,
+            "title": self.title,
+            "result": self.place,
+            "reason": self.reason,
+            "seconds": round(self.seconds, 3),
+            "outcome": self.outcome.to_dict() if self.outcome else None,
+        }
+
+
+def finish(queue: Queue, claim: LeasedTask, outcome: Outcome) -> tuple[Place, str]:
+    """Move a task to where its outcome belongs.
+
+    Returns:
+        Where that is, and why.
+
+    Raises:
+        StoreError: the queue cannot be written; the claim is lost with its worker.
+    """
+    reason, data = outcome.reason, outcome.to_dict()
+    if outcome.status in DONE:
+        return _if(queue.complete(claim, data), "completed"), reason
+    if outcome.status == "failed" and outcome.trigger == "budget":
+        return _if(queue.fail(claim, reason, data), "failed"), reason
+    if outcome.status == "failed":
+        entry = {"task_id": claim.id, "error_summary": reason, "outcome": data}
+        queue.dead_letter(entry, claim)  # where its record was filed already, that one stays
+        return _if(queue.where(claim.id) == "dead-letter", "dead-letter"), reason
+    if outcome.status == "escalated":
+        return give_back(queue, claim, "blocked", _asking(outcome))
+    if outcome.status == "paused":
+        until = f" (until {isoformat(outcome.retry_at)})" if outcome.retry_at else ""
+        return give_back(
+            queue, claim, "paused", f"{reason}{until}" if until not in reason else reason
+        )
+    return give_back(queue, claim, "interrupted", reason)
+
+
+def give_back(
+    queue: Queue,
+    claim: LeasedTask,
+    place: Literal["blocked", "paused", "interrupted", "cancelled"],
+    reason: str,
+) -> tuple[Place, str]:
+    """Give a task back to the queue; ``blocked`` for nobody but a person.
+
+    Raises:
+        StoreError: the queue cannot be written; the claim is lost with its worker.
+    """
+    went = queue.release(claim, blocked=reason if place == "blocked" else None)
+    if went == "dead-letter":
+        return "dead-letter", f"too many attempts over its life; at last: {reason}"
+    return _if(went is not None, place), reason
+
+
+def _asking(outcome: Outcome) -> str:
+    """What a person has to know who finds the task blocked."""
+    page = f"; read .loki/{outcome.page}" if outcome.page else ""
+    command = f"approve {outcome.review}" if outcome.review else f"resume {outcome.task_id}"
+    if outcome.trigger == DRIFT or outcome.awaiting:  # the one thing that waits for the task
+        command = f"approve {outcome.task_id}"
+    return f"{outcome.reason}{page}; answer it with `loki {command}`"
+
+
+def _if(holds: bool, place: Place) -> Place:
+    return place if holds else "lost"

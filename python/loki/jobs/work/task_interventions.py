@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loki.action.changes.executor import forget
 from loki.action.changes.journal import UndoResult
-from loki.action.changes.unfinished_work import forget
 from loki.action.loop import recorder, resumption
 from loki.action.pipelines import pipeline_record
 from loki.action.pipelines.pipeline_state import OVER
@@ -28,10 +28,9 @@ from loki.execution.stop_request import ALL, LOOK, Word, home, is_at_work, relea
 from loki.execution.task_session import Task, human_answers
 from loki.jobs.inbox import settled_reviews
 from loki.jobs.queue import worker_lock
-from loki.jobs.queue.queue import Queue, queue_of
-from loki.jobs.queue.queue_lists import Slots
+from loki.jobs.queue.queue import Queue, Slots, queue_of
 from loki.jobs.queue.worker_lock import Worker
-from loki.jobs.work.finish import finish, give_back
+from loki.jobs.work.queued_task_spec import finish, give_back
 from loki.memory import task_record
 from loki.memory.task_record import Awaited, Intervention, Outcome, TaskRecord, intervention_text
 from loki.people.approval import PREFIX, Approval, Approvals

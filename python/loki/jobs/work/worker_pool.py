@@ -43,14 +43,24 @@ from loki.decision.recovery import (
 from loki.execution.resilience import breakers as breakers_of
 from loki.execution.stop_request import Word, begins, is_cancelled, listening
 from loki.jobs.dead_letters.dead_letters import Reviewed, review_when_due
-from loki.jobs.queue.queue import LEASE, queue_of
+from loki.jobs.queue.queue import LEASE, LeasedTask, Slots, leasable, queue_of
 from loki.jobs.queue.queue_index import Unreadable
-from loki.jobs.queue.queue_lists import LeasedTask, Slots, leasable
 from loki.jobs.queue.worker_lock import Worker
 from loki.jobs.signals.signal_handling import attend
 from loki.jobs.work.copy_merger import LeaseLost, run_in_copy
-from loki.jobs.work.finish import CANNOT, EXIT_CODES, SEVERITY, Finished, Place, finish, give_back
-from loki.jobs.work.queued_task_spec import DefaultAgent, agent_of, finished, task_of
+from loki.jobs.work.queued_task_spec import (
+    CANNOT,
+    EXIT_CODES,
+    SEVERITY,
+    DefaultAgent,
+    Finished,
+    Place,
+    agent_of,
+    finish,
+    finished,
+    give_back,
+    task_of,
+)
 from loki.stores.project_lock import Stopped
 
 if TYPE_CHECKING:

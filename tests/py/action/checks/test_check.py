@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from loki.action.checks.check import Check, CheckResult, Report, missing_programs
+from loki.action.checks.check import Check, CheckResult, Report, check_kind, missing_programs
 from loki.action.checks.check_runner import CheckRunner
 from loki.action.checks.regression import missing_tests, missing_tests_failure
 from loki.base.error import UsageError
@@ -20,6 +20,11 @@ from support.loop import CHECK
 
 def python(code: str, kind: str = "command", timeout: float = 60.0) -> Check:
     return Check((sys.executable, "-c", code), kind, "python", timeout)
+
+
+def test_a_command_is_of_the_kind_that_its_tool_says() -> None:
+    assert check_kind(["go", "test", "./..."]) == check_kind(["npm", "test"]) == "test"
+    assert check_kind(["go", "build"]) is None
 
 
 @pytest.mark.parametrize(

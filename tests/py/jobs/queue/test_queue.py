@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from loki.base.error import UsageError
-from loki.jobs.queue.queue import Queue
-from loki.jobs.queue.queue_lists import NO_LIMIT, LeasedTask, Slots
+from loki.jobs.queue.queue import NO_LIMIT, LeasedTask, Queue, Slots
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.queue.worker_lock import Worker
 from loki.stores.file_store import FileStore

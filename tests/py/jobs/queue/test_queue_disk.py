@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 
 from loki.base.error import StoreError
-from loki.jobs.queue.queue import Queue
-from loki.jobs.queue.queue_lists import LeasedTask
+from loki.jobs.queue.queue import LeasedTask, Queue
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.queue.worker_lock import Worker
 from loki.stores import file_store

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from loki.base.error import UsageError
-from loki.jobs.queue.queue import LEASE, Queue
-from loki.jobs.queue.queue_lists import MOST_LOST, LeasedTask, Slots
+from loki.jobs.queue.queue import LEASE, MOST_LOST, LeasedTask, Queue, Slots
 from loki.jobs.queue.queued_task import LISTS, LONGEST_LIFE, QueuedTask
 from loki.jobs.queue.worker_lock import Worker
 from loki.stores.file_store import FileStore

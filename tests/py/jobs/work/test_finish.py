@@ -10,7 +10,7 @@ import pytest
 from loki.jobs.queue.queue import Queue
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.queue.worker_lock import Worker
-from loki.jobs.work.finish import finish
+from loki.jobs.work.queued_task_spec import finish
 from loki.memory.task_record import Outcome
 from loki.stores.file_store import FileStore
 from loki.testing import ManualClock

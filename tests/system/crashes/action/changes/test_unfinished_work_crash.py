@@ -5,8 +5,8 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from loki.action.changes.executor import move_over, unfinished_change, work_folder
 from loki.action.changes.journal import Journal
-from loki.action.changes.unfinished_work import move_over, unfinished_change, work_folder
 from support.disk import MEMORY
 from support.journal import CHANGE, die_at_call, killed, make_project
 

@@ -13,8 +13,7 @@ import pytest
 
 from loki.base.atomic_file import is_temporary, temporary_name
 from loki.base.error import UsageError
-from loki.jobs.queue.queue import Queue
-from loki.jobs.queue.queue_lists import LeasedTask
+from loki.jobs.queue.queue import LeasedTask, Queue
 from loki.jobs.queue.queued_task import LISTS, LONGEST_LIFE, ListName, QueuedTask
 from loki.jobs.queue.worker_lock import Worker
 from loki.stores.file_store import FileStore

@@ -13,12 +13,12 @@ from typer.testing import CliRunner, Result
 
 import loki
 from loki.cli.app import app
+from loki.execution.assembly import signals_of
 from loki.jobs.inbox.inbox import requests
 from loki.jobs.inbox.request_kind import numbered, numbers_log
 from loki.jobs.queue.queue import queue_of
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.recurring.recurring_tasks import RecurringTasks
-from loki.jobs.signals import signals_of
 from loki.people.request import LOG, OLDER_NUMBERS
 from support.command import LOKI
 from support.crew import make_agent, submit, where

@@ -11,12 +11,12 @@ from typer.testing import CliRunner
 
 import loki
 from loki.cli.app import app
+from loki.execution.assembly import signals_of
 from loki.jobs.inbox.inbox import approve, requests
 from loki.jobs.inbox.request_kind import Said
 from loki.jobs.queue.queue import queue_of
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.recurring.recurring_tasks import RecurringTasks
-from loki.jobs.signals import signals_of
 from support.crew import submit, where, work
 from support.triage import failing
 

@@ -17,8 +17,7 @@ import pytest
 from loki.base import locks
 from loki.base.error import StoreError
 from loki.base.time import SystemClock
-from loki.jobs.queue.queue import Queue
-from loki.jobs.queue.queue_lists import Slots
+from loki.jobs.queue.queue import Queue, Slots
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.queue.worker_lock import Worker
 from loki.stores.file_store import FileStore

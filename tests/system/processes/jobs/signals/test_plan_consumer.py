@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import loki
-from loki.jobs.signals import signal_consumers, signals_of
+from loki.execution.assembly import signals_of
+from loki.jobs.signals import signal_consumers
 from loki.jobs.signals.signal_consumers import Dispatch, Done, Waits
 from loki.jobs.signals.signal_handling import handle
 from loki.people.signal import PLAN_APPROVED
