@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
@@ -20,7 +21,7 @@ from loki import _core
 from loki.base.secret import mask_secrets
 from loki.base.time import nanoseconds, seconds
 from loki.jobs.recurring.recurring_run import KeptModel, Moment, Running
-from loki.jobs.recurring.schedule import Cron, Cycle
+from loki.jobs.recurring.schedule import Cron
 
 MOST_FAILURES = 2**32 - 1
 """More are not counted; what `loki.Backoff` takes."""
@@ -54,11 +55,23 @@ class CronPart(KeptModel):
 
 
 class CyclePart(KeptModel):
-    """``schedule`` of a task that runs again and again."""
+    """``schedule`` of a task that runs again and again, with a pause in between.
+
+    Attributes:
+        delay: seconds from the end of an iteration to the next one.
+        max_iterations: successful ones after which it is done; None: no end.
+        max_failure_restarts: failures in a row that are tried again; one more stops the task, and a
+            person has to look.
+    """
 
     delay: Seconds
     max_iterations: int | None = Field(default=None, ge=1)
     max_failure_restarts: int = Field(default=3, ge=0)
+
+    def gap(self, moment: datetime) -> float:
+        """Seconds that failures are waited out from: the delay."""
+        del moment
+        return self.delay
 
 
 class AgentPart(KeptModel):
@@ -153,12 +166,10 @@ class RecurringTask(KeptModel):
         self.timing()
         return self
 
-    def timing(self) -> Cron | Cycle:
+    def timing(self) -> Cron | CyclePart:
         """Its schedule, to calculate with."""
         part = self.schedule
-        if isinstance(part, CronPart):
-            return _cron(part.cron, part.zone)
-        return Cycle(part.delay, part.max_iterations, part.max_failure_restarts)
+        return _cron(part.cron, part.zone) if isinstance(part, CronPart) else part
 
     @property
     def status(self) -> str:
