@@ -26,9 +26,9 @@ from loki.jobs.recurring.recurring_outcome import (
 from loki.jobs.recurring.recurring_run import Running, RunRecord, RunResult, Verdict
 from loki.jobs.recurring.recurring_task import RecurringTask
 from loki.jobs.recurring.recurring_tasks import LOG, RecurringTasks
-from loki.jobs.triage import triage_runner
+from loki.jobs.triage import triages as triages_module
 from loki.jobs.triage.triage_prompt import records
-from loki.jobs.triage.triaging import Triages
+from loki.jobs.triage.triages import Triages
 from loki.memory.store import ForgivingStore
 from loki.testing import ManualClock, MemoryStore
 from support.week import (
@@ -182,7 +182,7 @@ class LiveWeek:
             )  # fmt: skip
             dispatcher.after_round.append(triages.tick)
             dispatcher.closing.append(triages.close)
-        with patch.object(triage_runner, "named_agent", called):
+        with patch.object(triages_module, "named_agent", called):
             dispatcher.watch(until, is_simulated=True)
 
     def workspace(self) -> Workspace:

@@ -8,7 +8,7 @@ import threading
 from loki import Workspace
 from loki.jobs.recurring.recurring_tasks import RecurringTasks
 from loki.jobs.triage.triage_prompt import records
-from loki.jobs.triage.triaging import Triages
+from loki.jobs.triage.triages import Triages
 from loki.testing import ManualClock
 from support.smoke import Smoke
 from support.triage import NOW, failing

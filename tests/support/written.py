@@ -281,7 +281,7 @@ def triaged(data: str) -> str:
     task = failing().model_copy(update={"id": data, "command": (data or "x",)})
     return triage_prompt.prompt(
         triage_prompt.Evidence(
-            task, NOW, [run], {1: (data, data)}, [(data, data)], [data], [data], [earlier], data
+            task, NOW, [run], {1: (data, data)}, [data], [data], [earlier], data
         ),
         10**6,
     )

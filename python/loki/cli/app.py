@@ -150,7 +150,7 @@ def _record(triage: str, refused: str) -> None:
     from loki.base.manual_clock import clock_of
     from loki.base.secret import mask_secrets
     from loki.jobs.triage.triage_policy import parts_of
-    from loki.jobs.triage.triage_runner import refused_commands_log
+    from loki.jobs.triage.triage_verdict import REFUSED, document
     from loki.stores.file_store import open_store
 
     parts = parts_of(triage)
@@ -160,7 +160,7 @@ def _record(triage: str, refused: str) -> None:
     try:
         at = isoformat(clock_of(os.environ).now())
         record: dict[str, Any] = {"at": at, "what": mask_secrets(refused)[:LONGEST]}
-        open_store(folder).append(refused_commands_log(*parts), record, durable=False)
+        open_store(folder).append(document(*parts, REFUSED), record, durable=False)
     except LokiError as error:
         typer.echo(f"loki: could not record it: {error}", err=True)
 

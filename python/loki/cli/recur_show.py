@@ -109,8 +109,6 @@ def triage_lines(record: TriageRecord) -> Iterator[str]:
             yield f"  {name:<9} {line(text, 200)}"
     for refusal in record.refused:
         yield f"  refused   {line(refusal.what, 200)}"
-    for change in record.meanwhile:
-        yield f"  meanwhile {line(change, 200)}, by whom loki cannot tell"
 
 
 # --- How recurring tasks are shown --------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 
 from loki.agents.model_agent import ModelAgent
 from loki.jobs.inbox.inbox import requests
-from loki.jobs.triage import triage_policy, triage_runner
+from loki.jobs.triage import triage_policy, triages
 from loki.jobs.triage.triage_prompt import INSTRUCTIONS
 from loki.testing import ScriptedLLM
 from support.smoke import Smoke, verdict
@@ -39,7 +39,7 @@ def test_where_nobody_can_be_asked_it_says_how(
 def test_a_model_sees_the_evidence_alone(smoke: Smoke, monkeypatch: pytest.MonkeyPatch) -> None:
     smoke.config(triage_agent="scripted:model")
     llm = ScriptedLLM(['{"verdict": "RECOMMEND-CONFIG", "action_taken": "a time-out of 1h"}'])
-    monkeypatch.setattr(triage_runner, "named_agent", lambda *_: ModelAgent(llm))
+    monkeypatch.setattr(triages, "named_agent", lambda *_: ModelAgent(llm))
     project = Project(smoke, "backup")
     project.tick()
     project.triages.close()

@@ -10,13 +10,15 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 
 from loki.base.error import LokiError
 from loki.base.time import Clock, isoformat
+from loki.jobs.job_pool import JobPool
 from loki.jobs.recurring.recurring_outcome import (
     Notice,
     RecurrenceSettings,
@@ -95,9 +97,7 @@ class Dispatcher:
         self._runner = runner
         self._locks = locks
         self._settings = settings or RecurrenceSettings()
-        self._parallel = parallel
-        self._under_way: dict[str, Future[None]] = {}
-        self._pool = pool
+        self._jobs = JobPool(parallel, "loki-run", self.cancelled, pool)
         self._round = DispatchRound()
 
     def tick(self, only: Sequence[str] | None = None) -> DispatchRound:
@@ -107,14 +107,14 @@ class Dispatcher:
             only: ids of the tasks that are looked at; all where nothing is said.
         """
         self._begin(only)
-        self._await_all()
+        self._jobs.wait()
         self._after()
         return self._take()
 
     def run_now(self, id_: str) -> DispatchRound:
         """Run a task at once, due or not, paused or not; its schedule goes on from there."""
         self._submit(id_, self._perform_now)
-        self._await_all()
+        self._jobs.wait()
         return self._take()
 
     def watch(
@@ -136,29 +136,22 @@ class Dispatcher:
         while not self.draining.is_set() and (until is None or self.clock.now() < until):
             self._begin()
             if is_simulated:
-                self._await_all()
+                self._jobs.wait()
             wanted = self._after()
             round_ = self._take()
             heard(round_)
             if not self._sleep(until, wanted, has_changed, round_.busy, is_simulated):
                 break
-            self._collect()
+            self._jobs.collect()
         self.close()
         heard(self._take())
 
     def close(self) -> None:
         """Wait for all runs and for what was begun after rounds, and end the threads."""
-        self._await_all()
+        self._jobs.wait()
         for hook in self.closing:
             hook()
-        if self._pool is not None:
-            self._pool.shutdown()
-            self._pool = None
-
-    def stop(self) -> None:
-        """End all runs, and wait until they are recorded as cancelled."""
-        self.cancelled.set()
-        wait(list(self._under_way.values()))
+        self._jobs.close()
 
     def _sleep(
         self,
@@ -169,10 +162,13 @@ class Dispatcher:
         is_simulated: bool,
     ) -> bool:
         """Until the next task is due, a run ends or something changes; False: nothing ever is due."""
-        others = {*busy, *self._under_way}
         try:
             while True:
-                idle = [task for task in self.tasks.usable() if task.id not in others]
+                idle = [
+                    task
+                    for task in self.tasks.usable()
+                    if task.id not in busy and task.id not in self._jobs
+                ]
                 times = [time for time in (next_time(idle), until) if time is not None]
                 if is_simulated and not times:
                     return False
@@ -181,31 +177,19 @@ class Dispatcher:
                 if left <= 0:
                     return True
                 self.clock.wait(left if is_simulated else min(left, POLL), self.draining)
-                if (
-                    has_changed()
-                    or self.draining.is_set()
-                    or any(one.done() for one in self._under_way.values())
-                ):
+                if has_changed() or self.draining.is_set() or self._jobs.has_ended():
                     return True
                 # Another dispatcher that dies changes no file: its runs are looked after here.
                 if not is_simulated and (busy or self._mend_all(idle)):
                     return True
         except BaseException:  # Ctrl-C
-            self.stop()
+            self._jobs.cancel()
             raise
 
     def _take(self) -> DispatchRound:
         """What was done since it was last asked."""
         round_, self._round = self._round, DispatchRound()
         return round_
-
-    def _await_all(self) -> None:
-        try:
-            wait(list(self._under_way.values()))
-        except BaseException:  # Ctrl-C
-            self.stop()
-            raise
-        self._collect()
 
     def _after(self) -> datetime | None:
         """When the first of what follows a round is to be called again; None: after the next."""
@@ -215,15 +199,13 @@ class Dispatcher:
     def _begin(self, only: Sequence[str] | None = None) -> None:
         """Begin what is due and not under way here already."""
         usable = [task for task in self.tasks.usable() if only is None or task.id in only]
-        usable = [task for task in usable if task.id not in self._under_way]
+        usable = [task for task in usable if task.id not in self._jobs]
         self._mend_all(usable)
         for task in due(usable, self.clock.now()):
             self._submit(task.id, self._perform)
 
     def _submit(self, id_: str, perform: Callable[[str], None]) -> None:
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self._parallel, thread_name_prefix="loki-run")
-        self._under_way[id_] = self._pool.submit(self._alone, id_, perform)
+        self._jobs.start(id_, partial(self._alone, id_, perform))
 
     def _alone(self, id_: str, perform: Callable[[str], None]) -> None:
         """From a task's lock to its record, unless another dispatcher has the lock; in a thread."""
@@ -234,12 +216,6 @@ class Dispatcher:
                 perform(id_)
             else:
                 self._round.busy.append(id_)
-
-    def _collect(self) -> None:
-        for id_, future in list(self._under_way.items()):
-            if future.done():
-                del self._under_way[id_]
-                future.result()
 
     def _perform_now(self, id_: str) -> None:
         self._mend(id_)

@@ -23,7 +23,7 @@ from loki.jobs.recurring.recurring_run import (
     Verdict,
 )
 from loki.jobs.recurring.recurring_tasks import FOLDER, RecurringTasks, hold_task
-from loki.jobs.triage.triaging import Triages
+from loki.jobs.triage.triages import Triages
 
 if TYPE_CHECKING:
     import threading

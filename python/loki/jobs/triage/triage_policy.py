@@ -7,7 +7,7 @@ A triage is one question to one agent about a recurring task that keeps failing.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -111,60 +111,6 @@ def cooldown_left(task: RecurringTask, rules: TriageRules, now: datetime) -> flo
         return 0.0
     over = task.last_triaged_at + timedelta(seconds=rules.cooldown)
     return min(max(0.0, (over - now).total_seconds()), rules.cooldown)
-
-
-@dataclass(frozen=True)
-class Due:
-    """What is to be done about triage at a tick.
-
-    Attributes:
-        start: tasks that are triaged now, each with the agent that is asked.
-        held: tasks whose triage waits for a circuit breaker; breakers: which.
-        agentless: tasks for which there is nobody to ask.
-    """
-
-    start: tuple[tuple[RecurringTask, str], ...] = ()
-    held: tuple[RecurringTask, ...] = ()
-    breakers: tuple[str, ...] = ()
-    agentless: tuple[RecurringTask, ...] = ()
-
-
-def due(
-    tasks: Iterable[RecurringTask],
-    rules: TriageRules,
-    now: datetime,
-    agent_of: Callable[[RecurringTask], str | None],
-    open_breaker: Callable[[str], str | None],
-    running: Collection[str] = (),
-    began: Callable[[RecurringTask], datetime | None] = lambda _: None,
-) -> Due:
-    """Which tasks are triaged now.
-
-    Args:
-        tasks: all recurring ones.
-        rules: threshold and cooldown.
-        now: the time.
-        agent_of: who is asked about a task; None: nobody.
-        open_breaker: the circuit breaker that keeps an agent from being asked, or None.
-        running: ids of tasks whose triage is under way.
-        began: when a task's last triage began whose cooldown was cleared.
-    """
-    start: list[tuple[RecurringTask, str]] = []
-    held: list[RecurringTask] = []
-    agentless: list[RecurringTask] = []
-    breakers: set[str] = set()
-    for task in tasks:
-        if task.id in running or not is_wanted(task, rules, now, began(task)):
-            continue
-        agent = agent_of(task)
-        if agent is None:
-            agentless.append(task)
-        elif (breaker := open_breaker(agent)) is not None:
-            held.append(task)
-            breakers.add(breaker)
-        else:
-            start.append((task, agent))
-    return Due(tuple(start), tuple(held), tuple(sorted(breakers)), tuple(agentless))
 
 
 def begun(task: RecurringTask, agent: str, now: datetime) -> tuple[RecurringTask, TriageRecord]:

@@ -22,18 +22,17 @@ from loki.jobs.triage.triage_verdict import MARGIN, TriageRecord, document
 from loki.memory.quote import LONGEST_LINE, plain, quoted
 
 if TYPE_CHECKING:
-    from loki.memory.attempt import Attempt
     from loki.workspace import Workspace
 
 
 BUDGET = 8_000
 """Tokens of a prompt, at most. Chosen, not measured."""
 
-OUTPUT_SHARES = (0.22, 0.1, 0.06, 0.04, 0.03)
+OUTPUT_SHARES = (0.3, 0.15, 0.08, 0.04, 0.03)
 """Shares of the budget for what runs printed, the newest first; half of each is for stderr. Chosen."""
 
-TRANSCRIPT_SHARE, LOG_SHARE, SUBJECT_SHARE = 0.2, 0.1, 0.1
-"""Of agents' attempts, of the scheduler's log, of the task's own words. Chosen, not measured."""
+LOG_SHARE, SUBJECT_SHARE = 0.1, 0.1
+"""Of the scheduler's log, of the task's own words. Chosen, not measured."""
 
 ROWS, EARLIER = 10, 3
 """Runs in the table, and earlier triages that are told. Chosen, not measured."""
@@ -79,8 +78,7 @@ class Evidence:
     Attributes:
         task: with its counters.
         runs: the last ones, oldest first.
-        printed: by number of a run, its stdout and stderr.
-        transcripts: what agents did in the last runs: a heading and a text each, oldest first.
+        printed: by number of a run, its stdout and stderr; of an agent's run, what was tried.
         scheduler: lines of the dispatcher's log round the failures, oldest first.
         breakers: circuit breakers that are not closed: a line each.
         earlier: triages of this task before, oldest first.
@@ -91,7 +89,6 @@ class Evidence:
     now: datetime
     runs: Sequence[RunRecord] = ()
     printed: Mapping[int, tuple[str, str]] = field(default_factory=dict)
-    transcripts: Sequence[tuple[str, str]] = ()
     scheduler: Sequence[str] = ()
     breakers: Sequence[str] = ()
     earlier: Sequence[TriageRecord] = ()
@@ -101,8 +98,7 @@ class Evidence:
     def text(self) -> str:
         """All that programs and agents wrote of it, also what no prompt has room for."""
         printed = (text for both in self.printed.values() for text in both)
-        said = (text for _, text in self.transcripts)
-        return "\n".join((*printed, *said, *self.scheduler, *(run.reason for run in self.runs)))
+        return "\n".join((*printed, *self.scheduler, *(run.reason for run in self.runs)))
 
 
 def prompt(evidence: Evidence, budget: int = BUDGET) -> str:
@@ -117,15 +113,9 @@ def prompt(evidence: Evidence, budget: int = BUDGET) -> str:
     )
     left = budget - tokens(head) - tokens(_ANSWER) - 2
     parts = [head]
-    for part in (
-        _runs(evidence),
-        *_outputs(evidence, budget),
-        *_transcripts(evidence, budget),
-        _log(evidence, budget),
-        _breaker_lines(evidence),
-        _earlier(evidence),
-    ):
-        if part and tokens(part) + 1 <= left:
+    for heading, text in _parts(evidence, budget):
+        part = f"# {heading}\n\n{text}"
+        if text and tokens(part) + 1 <= left:
             parts.append(part)
             left -= tokens(part) + 1
     return "\n\n".join([*parts, _ANSWER])
@@ -181,17 +171,32 @@ def _at(moment: datetime | None) -> str:
     return isoformat(moment) if moment is not None else "never"
 
 
-def _runs(evidence: Evidence) -> str:
-    """The last runs, and whether it is one failure."""
-    if not evidence.runs:
-        return ""
+def _parts(evidence: Evidence, budget: int) -> Iterator[tuple[str, str]]:
+    """Headings and texts of the evidence, what says most first."""
     shown = evidence.runs[-ROWS:]
-    rows = [f"- {_row(run)}" for run in shown]
-    return "\n".join(["# Its last runs", "", *rows, "", _sameness(shown)])
+    if shown:
+        yield "Its last runs", "\n".join([*map(_row, shown), "", _sameness(shown)])
+    failures = [run for run in reversed(evidence.runs) if run.status != "success"]
+    for run, share in zip(failures, OUTPUT_SHARES, strict=False):
+        out, err = evidence.printed.get(run.number, ("", ""))
+        limit = max(1, int(budget * share / (2 if out and err else 1)) - 30)
+        for name, text in (("stderr", err), ("output", out)):
+            if text.strip():
+                yield f"Run {run.number}: {name}", data(text, limit, tail=0.7)
+    if evidence.scheduler:
+        log = "\n".join(evidence.scheduler)
+        yield "The scheduler's log", data(log, int(budget * LOG_SHARE), tail=0.8)
+    if evidence.breakers:
+        yield "Circuit breakers that are not closed", data("\n".join(evidence.breakers), 300)
+    else:
+        yield "Circuit breakers", "All are closed."
+    if evidence.earlier:
+        told = "\n".join(map(_earlier, evidence.earlier[-EARLIER:]))
+        yield "Earlier triages of this task", data(told, 400)
 
 
 def _row(run: RunRecord) -> str:
-    ended = f"{run.number}: {isoformat(run.started_at)} {inline(run.status)}"
+    ended = f"- {run.number}: {isoformat(run.started_at)} {inline(run.status)}"
     if run.exit_code is not None:
         ended += f", exit code {run.exit_code}"
     if run.signal is not None:
@@ -225,47 +230,10 @@ def _sameness(runs: Iterable[RunRecord]) -> str:
     return f"The {len(failures)} failures have {len(kinds)} signatures ({told})."
 
 
-def _outputs(evidence: Evidence, budget: int) -> Iterator[str]:
-    """What the last failed runs printed, the newest first."""
-    failures = [run for run in reversed(evidence.runs) if run.status != "success"]
-    for run, share in zip(failures, OUTPUT_SHARES, strict=False):
-        out, err = evidence.printed.get(run.number, ("", ""))
-        limit = max(1, int(budget * share / (2 if out and err else 1)) - 30)
-        for name, text in (("stderr", err), ("output", out)):
-            if text.strip():
-                yield f"# Run {run.number}: {name}\n\n{data(text, limit, tail=0.7)}"
-
-
-def _transcripts(evidence: Evidence, budget: int) -> Iterator[str]:
-    if not evidence.transcripts:
-        return
-    limit = int(budget * TRANSCRIPT_SHARE / len(evidence.transcripts))
-    for heading, text in reversed(evidence.transcripts):
-        yield f"# {inline(heading)}\n\n{data(text, max(1, limit - 30), tail=0.6)}"
-
-
-def _log(evidence: Evidence, budget: int) -> str:
-    if not evidence.scheduler:
-        return ""
-    text = "\n".join(evidence.scheduler)
-    return f"# The scheduler's log\n\n{data(text, int(budget * LOG_SHARE), tail=0.8)}"
-
-
-def _breaker_lines(evidence: Evidence) -> str:
-    if not evidence.breakers:
-        return "# Circuit breakers\n\nAll are closed."
-    return "# Circuit breakers that are not closed\n\n" + data("\n".join(evidence.breakers), 300)
-
-
-def _earlier(evidence: Evidence) -> str:
-    """What triages before this one came to."""
-    if not evidence.earlier:
-        return ""
-    rows = []
-    for one in evidence.earlier[-EARLIER:]:
-        said = f"{one.verdict or one.status}: {one.root_cause or one.reason or one.problem}"
-        rows.append(f"{one.number}: {isoformat(one.started_at)} {said}. {one.acted}".rstrip())
-    return "# Earlier triages of this task\n\n" + data("\n".join(rows), 400)
+def _earlier(one: TriageRecord) -> str:
+    """What a triage before this one came to."""
+    said = f"{one.verdict or one.status}: {one.root_cause or one.reason or one.problem}"
+    return f"{one.number}: {isoformat(one.started_at)} {said}. {one.acted}".rstrip()
 
 
 # --- What is known of a task that keeps failing -------------------------------------------------------
@@ -275,9 +243,6 @@ AROUND = timedelta(minutes=2)
 
 LINES = 60
 """Lines of it, at most, the last ones; chosen, not measured."""
-
-ATTEMPTS = 3
-"""Attempts of an agent's run that are told, the last ones; chosen, not measured."""
 
 
 def gather(workspace: Workspace, tasks: RecurringTasks, task: RecurringTask) -> Evidence:
@@ -294,7 +259,6 @@ def gather(workspace: Workspace, tasks: RecurringTasks, task: RecurringTask) -> 
         workspace.clock.now(),
         runs,
         {run.number: (tasks.output(run.output), tasks.output(run.error_output)) for run in runs},
-        [told for run in runs[-2:] for told in _transcript(workspace, run)],
         _scheduler(workspace, task.id, [run.ended_at for run in runs if run.status == "failed"]),
         list(_breakers(workspace)),
         records(workspace, task.id, task.triages),
@@ -322,39 +286,6 @@ def began(workspace: Workspace, task: RecurringTask) -> datetime | None:
     text = workspace.store.read(document(task.id, task.triages))
     record = triage_verdict.read_triage(text) if text is not None else None
     return None if record is None else record.started_at
-
-
-def _transcript(workspace: Workspace, run: RunRecord) -> Iterator[tuple[str, str]]:
-    """What an agent did in a run, attempt by attempt."""
-    if not run.task_id:
-        return
-    attempts = [
-        one
-        for one in workspace.history(run.task_id).attempts()
-        if (at := moment(one.timestamp)) is not None and run.started_at <= at <= run.ended_at
-    ]
-    for one in attempts[-ATTEMPTS:]:
-        yield f"What the agent did in run {run.number}, attempt {one.attempt}", _told(one)
-
-
-def _told(attempt: Attempt) -> str:
-    lines = [f"action: {attempt.action}", f"result: {attempt.result}"]
-    if attempt.agent:
-        lines.append(f"agent: {attempt.agent} {attempt.model or ''}".rstrip())
-    if attempt.files_modified:
-        lines.append(f"files: {', '.join(attempt.files_modified)}")
-    if attempt.error:
-        lines.append(f"error: {attempt.error}")
-    lines += [
-        f"command: {one.get('command')} exit code {one.get('exit_code')}"
-        for one in attempt.commands
-    ]
-    for check in attempt.checks:
-        state = "passed" if check.passed else f"failed, exit code {check.exit_code}"
-        lines.append(f"check {check.command}: {state}")
-        if not check.passed and check.output:
-            lines.append(check.output)
-    return "\n".join(lines)
 
 
 def _scheduler(workspace: Workspace, task: str, failures: list[datetime]) -> list[str]:

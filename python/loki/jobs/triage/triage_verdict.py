@@ -9,73 +9,15 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pydantic import Field, ValidationError
 
 from loki.jobs.recurring.recurring_run import KeptModel, Moment
 from loki.memory.quote import one_line, plain
 
-# --- JSON objects in a text, in time linear in its length ---------------------------------------------
-
-MOST = 20
-"""Objects of a text that are looked at, the last ones; chosen, not measured."""
-
-LONGEST_JSON = 20_000
-"""Characters of one; chosen, not measured."""
-
-_START = re.compile(r"^[ \t]{0,20}\{", re.MULTILINE)
-
-
-def objects(text: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """The last objects of a text, each of which begins a line: start, end and what it says.
-
-    Example:
-        >>> [said for _, _, said in objects('So:\\n```json\\n{"a": 1}\\n```')]
-        [{'a': 1}]
-    """
-    decoder = json.JSONDecoder()
-    starts = [match.end() - 1 for match in _START.finditer(text)][-MOST:]
-    done = 0
-    for start in starts:
-        if start < done:
-            continue
-        try:
-            said, length = decoder.raw_decode(text[start : start + LONGEST_JSON])
-        except (ValueError, RecursionError):
-            continue
-        done = start + length
-        yield start, done, said
-
-
-def told(said: Mapping[str, Any], name: str) -> str:
-    """What an object says under a name in any spelling, as text; a list as lines.
-
-    Example:
-        >>> told({"Root Cause": ["a", "b"]}, "root_cause")
-        'a\\nb'
-    """
-    for key, value in said.items():
-        if _name(key) == name:
-            values = value if isinstance(value, list) else [value]
-            return "\n".join(_text(one) for one in values[:100])
-    return ""
-
-
-def named(said: Mapping[str, Any]) -> set[str]:
-    """The names that an object says something under, in one spelling."""
-    return {_name(key) for key in said}
-
-
-def _name(key: str) -> str:
-    return re.sub(r"[^a-z]", "_", key.strip().casefold()[:40])
-
-
-def _text(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
-
+if TYPE_CHECKING:
+    from loki.memory.store import Store
 
 # --- The verdict of an answer -------------------------------------------------------------------------
 
@@ -93,8 +35,8 @@ CAUSE_LENGTH, TEXT_LENGTH = 200, 4000
 MARGIN = "| "
 """Begins each line of evidence in a prompt: an echo of it is no line of a verdict."""
 
-NEAR = 1000
-"""Characters round a verdict in which the evidence says the cause that goes with it. Chosen."""
+MOST, LONGEST_JSON = 20, 20_000
+"""Objects of JSON that are looked at, the last ones, and characters of one; chosen, not measured."""
 
 _FIELDS = ("root_cause", "evidence", "action_taken")
 
@@ -109,8 +51,8 @@ _BESIDE = re.compile(r"(?<=[^\s;,])[ \t;,]{1,8}(?=(?:ROOT_CAUSE|EVIDENCE|ACTION_
 _WORD = re.compile(
     r"\b(?:(NO[-_ ]?OP)|(FILE[-_ ]?FIX)|(PAUSE)|(RECOMMEND[-_ ]?CONFIG))\b", re.IGNORECASE
 )
-_SHOWN = re.compile(r"\bverdict (no ?op|file ?fix|pause|recommend ?config)\b")
 _SIGNS = re.compile(r"[\W_]+")
+_OBJECT = re.compile(r"^[ \t]{0,20}\{", re.MULTILINE)
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})[\w-]*\s*$")
 
 
@@ -157,14 +99,7 @@ def parse(answer: str, prompt: str = "", evidence: str = "") -> Verdict:
     """
     text = _BESIDE.sub("\n", answer[-LONGEST:].replace("\r\n", "\n").replace("\r", "\n"))
     asked = Asked(prompt, evidence)
-    found = list(_written(text, asked))
-    for start, end, said in objects(text):
-        kind = kind_of(told(said, "verdict"))
-        cause, *rest = (told(said, name) for name in _FIELDS)
-        # Records of programs name verdicts too: one without a cause says nothing else, then.
-        is_one = bool(cause) or named(said) <= {"verdict", *_FIELDS}
-        if kind and is_one and not (asked.holds(text[start:end]) or asked.shows(kind, cause)):
-            found.append((start, _verdict(kind, cause, *rest)))
+    found = [*_written(text, asked), *_in_json(text, asked)]
     if not found:
         said_last = one_line(plain(text[-2000:]).strip().rpartition("\n")[2], 120)
         return Verdict(
@@ -194,40 +129,19 @@ class Asked:
     """
 
     def __init__(self, prompt: str, evidence: str = "") -> None:
-        shown = (line for line in prompt.splitlines() if _QUOTED.match(line))
-        self._near = _round_verdicts(_words("\n".join((*shown, evidence))))
-        self._lines = frozenset(filter(None, map(_words, prompt.splitlines())))
-        self._whole = _words(f"{prompt}\n{evidence}")
+        lines = prompt.splitlines()
+        self._lines = frozenset(filter(None, map(_words, lines)))
+        self._shown = _words("\n".join((*filter(_QUOTED.match, lines), evidence)))
 
     def says(self, line: str) -> bool:
-        """Whether a line stands in it."""
+        """Whether a line stands in the prompt, as the form of the answer does."""
         return _words(line) in self._lines
 
-    def holds(self, text: str) -> bool:
-        """Whether a text of some lines stands in it, or in the evidence, as it is."""
-        return _words(text) in self._whole
-
     def shows(self, kind: str, cause: str) -> bool:
-        """Whether the evidence names a verdict, together with a cause where there is one: a quotation.
-
-        A cause that stands elsewhere is no quotation of both: what is wrong is often printed.
-        """
-        said = f"root cause {_words(cause)[:CAUSE_LENGTH]}" if cause else ""
-        return kind in self._near and said in self._near[kind]
-
-
-def _round_verdicts(evidence: str) -> dict[str, str]:
-    """By kind, what stands `NEAR` where the words of some evidence name it."""
-    spans: dict[str, list[list[int]]] = {}
-    for match in _SHOWN.finditer(evidence):
-        kind = kind_of(match[1]) or ""
-        start, end = max(0, match.start() - NEAR), match.end() + NEAR
-        of_kind = spans.setdefault(kind, [])
-        if of_kind and start <= of_kind[-1][1]:
-            of_kind[-1][1] = end
-        else:
-            of_kind.append([start, end])
-    return {kind: "\n".join(evidence[a:b] for a, b in of_kind) for kind, of_kind in spans.items()}
+        """Whether the evidence names a verdict, and its cause where it has one."""
+        said = _words(cause.partition("\n")[0])[:CAUSE_LENGTH]
+        is_named = _words(f"verdict {kind}") in self._shown
+        return is_named and (not said or f"root cause {said}" in self._shown)
 
 
 def _words(text: str) -> str:
@@ -250,59 +164,65 @@ class _Field:
 def _written(text: str, asked: Asked) -> Iterator[tuple[int, Verdict]]:
     """Where verdicts stand that are written as lines, and which; also those that name no kind."""
     before: list[_Field] = []
-    for block in _own(_blocks(_fields(text)), asked):
-        is_verdict = bool(block) and block[0].name == "verdict"
-        kind = kind_of(block[0].text.partition("\n")[0]) if is_verdict else None
-        if kind is not None:
-            # One that ends the answer has its grounds before it.
-            said = {one.name: one.text for one in reversed(block[1:] or before)}
-            yield block[0].at, _verdict(kind, *(said.get(name, "") for name in _FIELDS))
-        elif is_verdict:
-            value = one_line(plain(block[0].text.partition("\n")[0]), 80)
-            yield (
-                block[0].at,
-                Verdict(problem=f"its last verdict names no kind, or several: {value}"),
-            )
-        before = [one for one in block if one.name != "verdict"]
+    for block in _blocks(_fields(text)):
+        head, after = block[0], block[1:]
+        if head.name != "verdict":
+            before = block
+            continue
+        # One that ends the answer has its grounds before it.
+        said = {one.name: one.text for one in reversed(after or before)}
+        before = []
+        named = head.text.partition("\n")[0]
+        kind, cause = kind_of(named), said.get("root_cause", "")
+        if asked.shows(kind, cause) if kind else asked.says(head.line):
+            continue
+        if kind:
+            yield head.at, _verdict(kind, said)
+        else:
+            value = one_line(plain(named), 80)
+            yield head.at, Verdict(problem=f"its last verdict names no kind, or several: {value}")
 
 
 def _blocks(fields: list[_Field]) -> list[list[_Field]]:
     """Fields by the verdict that they follow; those before the first are the first block."""
-    blocks: list[list[_Field]] = [[]]
+    blocks: list[list[_Field]] = []
     for one in fields:
-        if one.name == "verdict":
+        if one.name == "verdict" or not blocks:
             blocks.append([])
         blocks[-1].append(one)
     return blocks
 
 
-def _own(blocks: list[list[_Field]], asked: Asked) -> list[list[_Field]]:
-    """The blocks that are no echoes; what an echo says is a part of the field before it."""
-    own: list[list[_Field]] = []
-    for block in blocks:
-        if not (own and block and _is_echo(block, asked)):
-            own.append(block)
+def _in_json(text: str, asked: Asked) -> Iterator[tuple[int, Verdict]]:
+    """Where the last objects stand that begin a line and say a verdict, and which."""
+    decoder, done = json.JSONDecoder(), 0
+    for start in [match.end() - 1 for match in _OBJECT.finditer(text)][-MOST:]:
+        if start < done:
             continue
-        for one in block:
-            # Its verdict and its cause were quoted together; whatever else follows may be the agent's.
-            if one.name not in {"verdict", "root_cause"} and not asked.says(one.line):
-                own[-1].append(one)
-            elif own[-1]:
-                own[-1][-1].lines += [one.line, *one.lines[1:]]
-    return own
+        try:
+            found, length = decoder.raw_decode(text[start : start + LONGEST_JSON])
+        except (ValueError, RecursionError):
+            continue
+        done = start + length
+        said = {_name(key): _text(value) for key, value in found.items()}
+        kind, cause = kind_of(said.get("verdict", "")), said.get("root_cause", "")
+        # Records of programs name verdicts too: one without a cause says nothing else, then.
+        is_one = bool(cause) or said.keys() <= {"verdict", *_FIELDS}
+        if kind and is_one and not asked.shows(kind, cause):
+            yield start, _verdict(kind, said)
 
 
-def _is_echo(block: list[_Field], asked: Asked) -> bool:
-    """Whether a verdict was asked for in these words, or shown with its cause, or with none given."""
-    if block[0].name != "verdict":
-        return False
-    kind = kind_of(block[0].text.partition("\n")[0])
-    at = next((at for at, one in enumerate(block) if one.name == "root_cause"), 0)
-    cause = block[at].text.partition("\n")[0] if at else ""
-    if not (kind and cause):
-        return asked.says(block[0].line) or bool(kind and asked.shows(kind, ""))
-    between = (line for one in block[:at] for line in (one.line, *one.lines[1:]))
-    return asked.shows(kind, cause) or asked.holds("\n".join((*between, block[at].line)))
+def _name(key: str) -> str:
+    return re.sub(r"[^a-z]", "_", key.strip().casefold()[:40])
+
+
+def _text(value: object) -> str:
+    """What an object says, as text; a list as lines."""
+    if isinstance(value, list):
+        return "\n".join(map(_text, value[:100]))
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _fields(text: str) -> list[_Field]:
@@ -324,17 +244,14 @@ def _is_heading(line: str) -> bool:
     return line.lstrip()[:1] in {"#", "*", "_"}
 
 
-def _verdict(kind: str, root_cause: str, evidence: str, action: str) -> Verdict:
+def _verdict(kind: str, said: Mapping[str, str]) -> Verdict:
+    cause, evidence, action = (said.get(name, "") for name in _FIELDS)
     return Verdict(
         kind,
-        one_line(_unstressed(root_cause), CAUSE_LENGTH),
+        one_line(cause.strip().strip("*`").strip(), CAUSE_LENGTH),
         plain(evidence).strip()[:TEXT_LENGTH].rstrip(),
         plain(action).strip()[:TEXT_LENGTH].rstrip(),
     )
-
-
-def _unstressed(text: str) -> str:
-    return text.strip().strip("*`").strip()
 
 
 # --- What is kept of a triage -------------------------------------------------------------------------
@@ -354,6 +271,10 @@ class Refusal(KeptModel):
     what: str = ""
 
 
+REFUSED = ".refused.jsonl"
+"""Ends the name of the log of what the agent of a triage was refused."""
+
+
 class TriageRecord(KeptModel):
     """A triage; unknown fields are kept.
 
@@ -368,7 +289,6 @@ class TriageRecord(KeptModel):
         acted: what loki did about the verdict, in a sentence; fix: id of the task that it submitted.
         recommendation: what the agent asks for and loki does not do.
         refused: what it tried to change and could not.
-        meanwhile: definitions and queue entries that changed while it ran, by whom nobody can tell.
         prompt, answer: names of the documents that hold them.
     """
 
@@ -395,7 +315,6 @@ class TriageRecord(KeptModel):
     fix: str = ""
     recommendation: str = ""
     refused: tuple[Refusal, ...] = ()
-    meanwhile: tuple[str, ...] = ()
     prompt: str = ""
     answer: str = ""
 
@@ -419,6 +338,15 @@ def read_triage(text: str) -> TriageRecord | None:
         return TriageRecord.model_validate(json.loads(text))
     except (ValidationError, ValueError, RecursionError):
         return None
+
+
+def refusals(store: Store, task: str, number: int) -> Iterator[Refusal]:
+    """What the agent of a triage tried and was refused."""
+    for record in store.scan(document(task, number, REFUSED)):
+        try:
+            yield Refusal.model_validate(record)
+        except ValueError:
+            yield Refusal(what=str(record.get("what", ""))[:500])
 
 
 def document(task: str, number: int, suffix: str = ".json") -> str:

@@ -15,7 +15,6 @@ from loki.jobs.triage.triage_policy import (
     TriageRules,
     conclude,
     cooldown_left,
-    due,
     is_wanted,
     parts_of,
 )
@@ -70,18 +69,6 @@ def test_a_clock_that_jumped_holds_nothing_up_for_longer_than_the_cooldown() -> 
 def test_when_a_cooldown_is_over(changes: dict[str, Any], expected: int | None) -> None:
     at = triage_policy.wanted_at(failing(**changes), RULES, NOW)
     assert at == (None if expected is None else NOW + timedelta(hours=expected))
-
-
-def test_open_breakers_hold_triages_back_and_others_go_on() -> None:
-    agents = {"a": "claude", "b": "codex", "c": None, "d": "claude"}
-    tasks = [failing(id_) for id_ in "abcd"]
-    found = due(
-        tasks, RULES, NOW, lambda task: agents[task.id], {"claude": "api/claude"}.get, running=["d"]
-    )
-    assert [(task.id, agent) for task, agent in found.start] == [("b", "codex")]
-    assert [task.id for task in found.held] == ["a"]
-    assert found.breakers == ("api/claude",)
-    assert [task.id for task in found.agentless] == ["c"]
 
 
 def test_the_cooldown_counts_from_the_start() -> None:

@@ -70,11 +70,11 @@ def test_an_agents_task_is_told_with_what_it_did() -> None:
             "agent": {"task": "remove dead code", "agent": "claude", "checks": ["pytest -q"]},
         }
     )
-    told = [("What the agent did in run 3, attempt 1", "check pytest -q: failed, exit code 1")]
-    text = prompt(Evidence(task, NOW, [run(3)], transcripts=told))
+    told = {3: ("attempt 1: failed\n  check pytest -q: exit code 1\n", "")}
+    text = prompt(Evidence(task, NOW, [run(3)], told))
     assert "| remove dead code" in text
     assert "check: pytest -q" in text
-    assert "| check pytest -q: failed" in text
+    assert "|   check pytest -q: exit code 1" in text
     assert "it stops after 3 restarts" in text
 
 
@@ -82,7 +82,6 @@ def test_the_budget_holds_and_the_answers_form_stays() -> None:
     long = "".join(f"line {number} of a very long log\n" for number in range(50_000))
     text = whole(
         printed={1: (long, long), 2: (long, long), 3: (long, long)},
-        transcripts=[("a", long), ("b", long)],
         scheduler=[long],
         breakers=[long],
     )

@@ -237,25 +237,6 @@ def test_an_own_verdict_counts_although_the_evidence_names_the_same() -> None:
 
 
 BETWEEN = "still down\n" * 200
-APART = f"2026-04-04 says {PRINTED}\n{BETWEEN}ROOT_CAUSE: the disk is full\n"
-
-
-@pytest.mark.parametrize("where", ["prompt", "files"])
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "VERDICT=PAUSE\nROOT_CAUSE: the disk is full",
-        "VERDICT=PAUSE\nEVIDENCE: run 3\nROOT_CAUSE: **the disk is full**",
-        '{"verdict": "PAUSE", "root_cause": "the disk is full"}',
-    ],
-)
-def test_words_that_stand_apart_in_the_evidence_are_the_agents_together(
-    answer: str, where: str
-) -> None:
-    """Programs print causes, and triages before said the same verdict: a quotation quotes both at once."""
-    asked = f"Why?\n{data(APART if where == 'prompt' else 'nothing', 2000)}\n"
-    found = parse(f"I looked at it.\n\n{answer}\n", asked, APART if where == "files" else "")
-    assert (found.kind, found.root_cause) == ("PAUSE", "the disk is full")
 
 
 @pytest.mark.parametrize(

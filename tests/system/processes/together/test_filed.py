@@ -14,8 +14,8 @@ from loki.cli.app import app
 from loki.jobs.queue.queue import Queue, queue_of
 from loki.jobs.recurring.recurring_task import AgentPart
 from loki.jobs.recurring.recurring_tasks import RecurringTasks
-from loki.jobs.triage.triage_runner import act
 from loki.jobs.triage.triage_verdict import FILE_FIX, Verdict
+from loki.jobs.triage.triages import act
 from support.crew import where, work
 from support.triage import RECORD, failing
 

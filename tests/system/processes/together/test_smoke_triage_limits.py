@@ -98,7 +98,7 @@ def test_14_a_rescue_by_evaluation_is_a_success(project: Smoke) -> None:
     assert (project.tools / "judged").read_text().count("x") == 4
     asked = (project.root / ".loki" / triage["prompt"]).read_text()
     assert "| make it work" in asked
-    assert "What the agent did in run 4" in asked
+    assert "# Run 4: output\n\n```text\n| task cycle-4: failed" in asked
 
 
 def test_15_a_person_overrides_counter_and_cooldown(project: Smoke) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from loki import Workspace
 from loki.jobs.recurring.recurring_tasks import RecurringTasks
-from loki.jobs.triage.triaging import Triages
+from loki.jobs.triage.triages import Triages
 from support.smoke import Smoke, verdict
 from support.triage import NOW, failing
 from support.triage_project import Project
@@ -91,43 +91,6 @@ def test_a_half_open_breaker_lets_one_triage_probe(smoke: Smoke) -> None:
     project.open_gate()
     project.triages.close()
     assert len(project.records(waits)) == 1
-
-
-def test_what_is_changed_behind_loki_is_told(
-    smoke: Smoke, caplog: pytest.LogCaptureFixture
-) -> None:
-    """An agent that writes loki's files itself is not stopped, but what it changed is told."""
-    files = smoke.root / ".loki"
-    edit = f"sed -i 's/0 \\* \\* \\* \\*/* * * * */' {files}/recurring/report/task.json"
-    task = '{"tasks": [{"id": "evil", "title": "rm"}]}'
-    smoke.config(
-        verdict(
-            "NOOP",
-            before=f"{edit}; mkdir -p {files}/queue; echo '{task}' > {files}/queue/pending.json",
-        )
-    )
-    project = Project(smoke, "backup")
-    project.tasks.add(failing("report", consecutive_failures=0))
-    project.tick()
-    project.triages.close()
-    (record,) = project.records("backup")
-    told = ["queued task evil is new", "recurring/report/task.json was changed"]
-    assert record["meanwhile"] == told
-    assert "by whom loki cannot tell" in caplog.text
-
-
-def test_counters_that_go_on_are_no_change(smoke: Smoke) -> None:
-    """Other tasks run while a triage does."""
-    smoke.config(WAITS + verdict("NOOP"))
-    project = Project(smoke, "backup")
-    project.tasks.add(failing("report"))
-    project.tasks.update("report", lambda task: task.with_(tags=("no-recurring-triage",)))
-    project.tick()
-    project.await_agent()
-    project.tasks.update("report", lambda task: task.with_(consecutive_failures=9, runs=12))
-    project.open_gate()
-    project.triages.close()
-    assert "meanwhile" not in {key for key, value in project.records("backup")[0].items() if value}
 
 
 def test_an_agents_own_task_is_triaged_by_its_agent(smoke: Smoke) -> None:
