@@ -7,7 +7,6 @@ import os
 import time
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from loki import _core
 from loki.base.error import UsageError
@@ -217,6 +216,8 @@ def local_zone(environment: dict[str, str] | None = None, link: str = _LINK) -> 
 
 
 def _is_zone(name: str) -> bool:
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
     try:
         return bool(name) and not name.startswith("/") and bool(ZoneInfo(name))
     except (ZoneInfoNotFoundError, ValueError, OSError):

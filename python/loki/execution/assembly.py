@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from loki.base.error import UsageError
 from loki.base.time import Duration, isoformat, moment
-from loki.memory import task_record
 
 if TYPE_CHECKING:
     from loki.action.agent_protocol import Reviewer
@@ -210,6 +209,8 @@ class Runs:
         return self._workspace.clock.now()
 
     def _succeeded(self, task: str) -> bool:
+        from loki.memory import task_record
+
         return task_record.load(self._store, task).status == "success"
 
 

@@ -13,12 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
-import yaml
-
 from loki.base import codec
 from loki.base.codec import Positive, kept
 from loki.base.markup import fence, inline
-from loki.base.yaml_text import dump, entity, load, page
 from loki.memory.quote import one_line
 from loki.memory.store import Store
 from loki.recognition.failure import Failure
@@ -391,6 +388,8 @@ def render_page(
 
     `read_page` reads it back.
     """
+    from loki.base.yaml_text import dump, entity, page
+
     fields = {
         **entity("session.current", f"attempts.{task_id}", "attempts"),
         "task_id": task_id,
@@ -411,6 +410,10 @@ def read_page(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     Raises:
         ValueError: it is no such page.
     """
+    import yaml
+
+    from loki.base.yaml_text import load
+
     parts = re.fullmatch(
         r"---\n(.*?\n)---\n.*?^(`{3,})yaml\n(.*)^\2\n", text, re.DOTALL | re.MULTILINE
     )

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from loki.action.loop.loop_events import Begin
 from loki.action.pipelines.pipeline_state import (
     OVER,
     SETTLED,
@@ -268,6 +267,8 @@ class Answer:
         Raises:
             UsageError: the run waits for something else.
         """
+        from loki.action.loop.loop_events import Begin
+
         run, phase = state.run, state.phase
         if self.approve and self.reject:
             raise UsageError("found both approve and reject, expected one of them")
@@ -293,6 +294,8 @@ class Answer:
 
 def going_on(state: RunState) -> Event | None:
     """How a run goes on without anybody saying anything; None where a person must."""
+    from loki.action.loop.loop_events import Begin
+
     if state.phase is Phase.ESCALATED:
         return None
     return Begin() if state.phase is Phase.NEW else Resumed()

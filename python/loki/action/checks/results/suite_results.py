@@ -11,8 +11,10 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
-from xml.etree import ElementTree
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from xml.etree import ElementTree
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 """A test that is expected to fail counts as skipped wherever its runner says so."""
@@ -111,6 +113,8 @@ def _junit(content: bytes, root: str) -> Results | None:
         {'a.b.c': 'skipped'}
     """
     collected = Collected()
+    from xml.etree import ElementTree  # many read results, few of this form
+
     try:
         document = ElementTree.fromstring(content)  # noqa: S314 - expat limits expansion
     except ElementTree.ParseError:
