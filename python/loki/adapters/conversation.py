@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from asyncio import shield, to_thread
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
@@ -22,17 +22,14 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, TypeVar
 from uuid import uuid4
 
 from loki.adapters.monitor.monitor import Monitor
-from loki.base.secret import mask_secrets
 from loki.base.time import Duration, argument_seconds
 from loki.decision.monitor.monitor_state import Reaction
 from loki.decision.monitor.tool_result import text_blocks, tool_result
-from loki.memory.sign import Seen, Sighting, SignRules, Signs, mend, observe, render_signs
-from loki.recognition.failure import Failure, as_failure
-from loki.recognition.similarity import same_failure
+from loki.memory.sign import SignRules, Signs
+from loki.stores.memory_store import MemoryStore
 
 if TYPE_CHECKING:
     from loki.decision.monitor.tool_call import ToolCall
-    from loki.recognition.text import Text
 
 
 # --- Whose signs a conversation is told ---------------------------------------------------------------
@@ -72,68 +69,11 @@ NOBODYS = name_of(CONVERSATION, "")
 """The name of conversations of which nobody knows which one each is."""
 
 
-class Held:
-    """What was seen in one scope; several monitors share it."""
-
-    def __init__(self) -> None:
-        self.seen = Seen()
-        self.lock = Lock()
-
-
-class ScopeSigns(Signs):
-    """The signs of one scope: those of a branch as to what they do, but in memory.
-
-    Args:
-        held: what was seen.
-        name: of the scope, as `name_of` gives it.
-        rules: what arms a sign.
-    """
-
-    def __init__(self, held: Held, name: str, rules: SignRules) -> None:  # no store: not the base's
-        self.branch, self.rules, self._held = name, rules, held
-
-    @property
-    def seen(self) -> Seen:
-        """All that was seen in the scope."""
-        return self._held.seen
-
-    def __str__(self) -> str:
-        """The signs as an agent is to read them, secrets masked; "" where there are none."""
-        seen = self._held.seen
-        return mask_secrets(render_signs(seen.signs, seen.cycle)) if seen.signs else ""
-
-    def observe(
-        self,
-        failure: Failure | Text,
-        approach: str = "",
-        task: str = "",
-        *,
-        command: str = "",
-        only_new: bool = False,
-    ) -> Sighting:
-        """Remember a failure and what led to it; as the base."""
-        failed = as_failure(failure)
-        if self.rules.ignores(failed, command):
-            return Sighting(failed, 0, threshold=self.rules.threshold_for(failed))
-        with self._held.lock:
-            if only_new:
-                for one in self._held.seen.sightings:
-                    if same_failure(one.failure, failed):
-                        return one
-            self._held.seen, sighting = observe(self._held.seen, failed, approach, task, self.rules)
-            return sighting
-
-    def mend(self, failures: Sequence[Failure]) -> None:
-        """Take back the signs of failures whose checks have passed; as the base."""
-        with self._held.lock:
-            self._held.seen = mend(self._held.seen, failures)
-
-
 class Scopes:
     """Signs in memory, by project and by whom they are of."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, str], Held] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str], MemoryStore] = OrderedDict()
         self._lock = Lock()
 
     def signs(self, project: Path, name: str, rules: SignRules) -> Signs:
@@ -146,17 +86,16 @@ class Scopes:
         """
         with self._lock:
             key = str(project), name
-            held = self._known.setdefault(key, Held())
+            store = self._known.setdefault(key, MemoryStore())
             keep(self._known, key, MOST_SCOPES)
-        return ScopeSigns(held, name, rules)
+        return Signs(store, name, rules)
 
     def close(self, project: Path, names: Collection[str]) -> None:
         """Forget the signs of these scopes, also where somebody has them at hand."""
         with self._lock:
             gone = [self._known.pop((str(project), name), None) for name in names]
-        for held in filter(None, gone):
-            with held.lock:
-                held.seen = Seen()
+        for store in filter(None, gone):
+            store.documents.clear()
 
 
 SCOPES = Scopes()

@@ -303,53 +303,6 @@ def _coloured(text: str) -> str:
     return text if found == plain else found
 
 
-# --- Streams ----------------------------------------------------------------------------------------
-
-
-class Stream:
-    """Text that comes in pieces, masked before it is shown: a secret may be split over several.
-
-    What comes back is whole lines; the last, unfinished one waits, and so does a private key.
-
-    Example:
-        >>> stream = Stream()
-        >>> stream.feed("one\\ntoken=abc12") + stream.feed("345\\ntwo") + stream.end()
-        'one\\ntoken=<secret>\\ntwo'
-    """
-
-    LONGEST = 65_536
-    """Characters of a line, or of a key, that is waited for; chosen, not measured."""
-    _BEFORE = 512
-
-    def __init__(self) -> None:
-        self._before = self._waiting = ""
-
-    def feed(self, piece: str) -> str:
-        """What can be shown now that this piece came; often nothing."""
-        self._waiting += piece
-        # A piece that is shown ends where no secret does: at the end of a line, else after a space.
-        end = self._waiting.rfind("\n") + 1
-        if end == 0 and len(self._waiting) > self.LONGEST:
-            end = self._waiting.rfind(" ") + 1 or len(self._waiting)
-        key = self._waiting.rfind("-----BEGIN ", 0, end)
-        if key >= 0 and "-----END " not in self._waiting[key:end] and end - key < self.LONGEST:
-            end = key
-        shown, self._waiting = self._waiting[:end], self._waiting[end:]
-        return self._masked(shown)
-
-    def end(self) -> str:
-        """What was waiting."""
-        shown, self._waiting = self._waiting, ""
-        return self._masked(shown)
-
-    def _masked(self, text: str) -> str:
-        """A text, read behind the lines before it: a name may stand there, and the secret here."""
-        before = mask_secrets(self._before)
-        whole = mask_secrets(self._before + text)
-        self._before = (self._before + text)[-self._BEFORE :]
-        return whole[len(before) :] if whole.startswith(before) else mask_secrets(text)
-
-
 # --- Environments of programs: no secrets but on purpose --------------------------------------------
 
 

@@ -476,7 +476,7 @@ def _show(
 def _letters(
     project: Path, reviewer: str | None = None, reviewer_command: str | None = None, by: str = ""
 ) -> DeadLetters:
-    from loki.cli.review import user
+    from loki.people.person import user
 
     workspace, reviewers = open_project(project), list[object]()
     if reviewer is not None and reviewer_command is not None:

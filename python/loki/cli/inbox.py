@@ -310,7 +310,7 @@ def ask(workspace: Workspace, task: str) -> tuple[Said, Result] | None:
     """
     from loki.jobs.inbox import inbox
     from loki.jobs.inbox.request_kind import Said
-    from loki.jobs.work.task_interventions import user
+    from loki.people.person import user
 
     there = [one for one in inbox.requests(workspace) if task in one.tasks]
     asked = next((one for one in there if inbox.KINDS[one.kind].asks), None)
@@ -396,7 +396,7 @@ def _answer(
     """Do what was said, say what was done, and what is next, or do that."""
     from loki.jobs.inbox import inbox
     from loki.jobs.inbox.request_kind import Said
-    from loki.jobs.work.task_interventions import user
+    from loki.people.person import user
 
     said = Said(way.by.strip() or user(), note, context, abort)
     if verb == "reject" and not note.strip() and not abort and inbox.wants_why(one):

@@ -263,7 +263,7 @@ def pause(
 
     Example: `loki pause backup --reason "the disk is being replaced"`
     """
-    from loki.cli.review import user
+    from loki.people.person import user
 
     workspace = open_project(project)
     id_, now = found(workspace, task), workspace.clock.now()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -64,6 +63,8 @@ def command(
     """
     workspace = load_project(project)
     review, now = workspace.review(), workspace.clock.now()
+    from loki.people.person import user
+
     person = by.strip() or user()
     if reject and not reason.strip():
         raise UsageError("--reject needs a --reason: it tells the next reader why")
@@ -227,11 +228,3 @@ def _candidate(candidate: Candidate) -> dict[str, Any]:
 def _plain(text: str) -> str:
     """A text that nobody has checked, without what a terminal would take for commands."""
     return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)
-
-
-def user() -> str:
-    """The user of this machine, who decides where nobody else is named."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"

@@ -116,7 +116,7 @@ def _who(workspace: Workspace, record: TaskRecord) -> str:
 
 
 def _head(record: TaskRecord, attempts: Sequence[Attempt], who: str) -> Iterator[str]:
-    from loki.action.loop.resumption import DONE
+    from loki.memory.task_record import DONE
 
     outcome = record.outcome
     yield typer.style(line(record.title), bold=True)

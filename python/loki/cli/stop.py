@@ -39,7 +39,8 @@ def cancel(
     """
     from loki.action.pipelines import pipeline_record
     from loki.jobs.queue.queue import queue_of
-    from loki.jobs.work.task_interventions import give_up, user
+    from loki.jobs.work.task_interventions import give_up
+    from loki.people.person import user
 
     workspace = load_project(project)
     known = {*workspace.tasks(), *queue_of(workspace).lists().ids()}

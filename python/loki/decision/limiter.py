@@ -8,10 +8,8 @@ alone changes something, so nobody polls.
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 import threading
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,12 +19,10 @@ from loki.base.error import UsageError
 from loki.base.threads import LOOK, LinkedEvent
 from loki.base.time import Clock, SystemClock
 from loki.decision.breaker import Breaker, BreakerSnapshot, Transition
-from loki.decision.recovery import FULL, Changed, Effect, Event, Recovery, Tick, next_change, step
+from loki.decision.recovery import FULL, Changed, Event, Recovery, Tick, next_change, step
 
 if TYPE_CHECKING:
     from loki.decision.breakers import Breakers
-
-logger = logging.getLogger("loki")
 
 
 @dataclass(eq=False, slots=True)
@@ -49,8 +45,6 @@ class Limiter:
     Args:
         full: slots when all is well, 1 or more.
         clock: where time comes from; the machine's where nothing is said.
-        on_effect: called with every effect of the machine, in order, never twice at once, in the
-            thread that brought it about. What it raises is logged.
 
     Raises:
         ValueError: ``full`` is below 1.
@@ -62,21 +56,12 @@ class Limiter:
         1
     """
 
-    def __init__(
-        self,
-        full: int = FULL,
-        *,
-        clock: Clock | None = None,
-        on_effect: Callable[[Effect], object] | None = None,
-    ) -> None:
+    def __init__(self, full: int = FULL, *, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
-        self._on_effect = on_effect
         self._lock = threading.Lock()
         self._state = Recovery(full)
         self._in_use = 0
         self._line: dict[_Ticket, None] = {}
-        self._effects: deque[Effect] = deque()
-        self._delivering = False
 
     def slot(
         self,
@@ -100,7 +85,6 @@ class Limiter:
         with self._lock:
             self._step(event)
             self._grant()
-        self._deliver()
 
     def watch(self, breakers: Breakers) -> None:
         """Follow breakers: how they are now, and all their changes.
@@ -149,9 +133,7 @@ class Limiter:
 
     def _step(self, event: Event) -> None:
         before = next_change(self._state)
-        self._state, effects = step(self._state, event, self._clock.monotonic())
-        if self._on_effect is not None:
-            self._effects.extend(effects)
+        self._state = step(self._state, event, self._clock.monotonic())
         if next_change(self._state) != before:
             for ticket in self._line:  # they sleep until the wrong moment
                 ticket.wake()
@@ -176,7 +158,6 @@ class Limiter:
             self._step(Tick())
             self._line[ticket] = None
             self._grant()
-        self._deliver()
 
     def _leave(self, ticket: _Ticket) -> None:
         """Give the slot back, or leave the line: right at every moment of a ticket's life."""
@@ -187,7 +168,6 @@ class Limiter:
                 self._in_use -= 1
             self._step(Tick())
             self._grant()
-        self._deliver()
 
     def _delay(self, ticket: _Ticket) -> float | None:
         """Seconds to sleep unless woken; None: no end. Who asks is ready to be woken by then."""
@@ -196,23 +176,6 @@ class Limiter:
                 return 0.0
             moment = next_change(self._state)
             return None if moment is None else max(0.0, moment - self._clock.monotonic())
-
-    def _deliver(self) -> None:
-        """Call the listener for each effect, in order: by one thread at a time, not under the lock."""
-        while True:
-            with self._lock:
-                if self._delivering or not self._effects:
-                    return
-                effect = self._effects.popleft()
-                self._delivering = True
-            try:
-                assert self._on_effect is not None
-                self._on_effect(effect)
-            except Exception:
-                logger.exception("a listener for the effects of a limiter failed on %s", effect)
-            finally:
-                with self._lock:
-                    self._delivering = False
 
 
 class Slot:

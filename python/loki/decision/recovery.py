@@ -1,6 +1,6 @@
 """How much may go out in parallel while a circuit is broken, and afterwards: a pure machine.
 
-`step` is the machine: (state, event, now) → (new state, effects). Now is monotonic seconds; nothing
+`step` is the machine: (state, event, now) → new state. Now is monotonic seconds; nothing
 here reads a clock, starts a thread or writes a file. `loki.decision.limiter` drives it.
 
 The slots of ``full`` (of five, in brackets), and who gets one:
@@ -26,7 +26,7 @@ for it no longer than a probe's lease.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeAlias
@@ -88,37 +88,6 @@ Event: TypeAlias = Changed | Failed | Tick
 
 
 @dataclass(frozen=True, slots=True)
-class Capacity:
-    """From now on so many slots may be out; those that are out already stay."""
-
-    slots: int
-
-
-@dataclass(frozen=True, slots=True)
-class Background:
-    """Background work is to pause, or may go on."""
-
-    paused: bool
-
-
-@dataclass(frozen=True, slots=True)
-class NonUrgent:
-    """Work that is not urgent is to be queued, or what was queued is released."""
-
-    queued: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Recovered:
-    """A circuit is closed again; `recovery_line` is what its log gets, from whoever closed it."""
-
-    name: str
-
-
-Effect: TypeAlias = Capacity | Background | NonUrgent | Recovered
-
-
-@dataclass(frozen=True, slots=True)
 class Broken:
     """A circuit that is not CLOSED.
 
@@ -145,12 +114,12 @@ class Recovery:
         ValueError: ``full`` is below 1.
 
     Example:
-        >>> state, effects = step(Recovery(), Changed("api/claude", "OPEN"), now=0.0)
-        >>> effects
-        (Capacity(slots=2), Background(paused=True), NonUrgent(queued=True))
-        >>> state, effects = step(state, Changed("api/claude", "CLOSED"), now=310.0)
-        >>> effects[0], next_change(state)
-        (Capacity(slots=3), 370.0)
+        >>> state = step(Recovery(), Changed("api/claude", "OPEN"), now=0.0)
+        >>> state.capacity, state.is_restricted
+        (2, True)
+        >>> state = step(state, Changed("api/claude", "CLOSED"), now=310.0)
+        >>> state.capacity, next_change(state)
+        (3, 370.0)
     """
 
     full: int = FULL
@@ -207,23 +176,19 @@ class Recovery:
         return [name for name, circuit in self._fresh.items() if circuit.is_half_open]
 
 
-def step(state: Recovery, event: Event, now: float) -> tuple[Recovery, tuple[Effect, ...]]:
+def step(state: Recovery, event: Event, now: float) -> Recovery:
     """What an event makes of a state.
 
     Args:
         state: as the last step left it.
         event: what happened.
         now: when, in monotonic seconds; before the last step's it counts as that.
-
-    Returns:
-        The new state, and what the world must be told: only what is different from before.
     """
     now = max(now, state.now)
     since = state.growing_since
     if since is not None and _growth(since)[-1] <= now:
         since = None  # before the event: a failure after growth is none on the way
-    after = _with_event(replace(state, growing_since=since, now=now), event)
-    return after, tuple(_effects(state, after, event))
+    return _with_event(replace(state, growing_since=since, now=now), event)
 
 
 def next_change(state: Recovery) -> float | None:
@@ -265,16 +230,6 @@ def _with_event(state: Recovery, event: Event) -> Recovery:
     if event.name not in state.broken:
         return state
     return replace(state, broken=others, growing_since=None if others else now)
-
-
-def _effects(before: Recovery, after: Recovery, event: Event) -> Iterator[Effect]:
-    if before.capacity != after.capacity:
-        yield Capacity(after.capacity)
-    if before.is_restricted != after.is_restricted:
-        yield Background(paused=after.is_restricted)
-        yield NonUrgent(queued=after.is_restricted)
-    if isinstance(event, Changed) and event.state == "CLOSED" and event.name in before.broken:
-        yield Recovered(event.name)
 
 
 def _growth(since: float) -> list[float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -40,6 +39,7 @@ from loki.execution.pipeline_session import (
     drive,
 )
 from loki.execution.stop_request import begins, listening
+from loki.people.person import user
 from loki.recognition.definition_file import content, did_you_mean
 from loki.workspace import Workspace
 
@@ -194,7 +194,7 @@ class Pipeline:
             UsageError: there is no such run, or it waits for something else.
         """
         limits = Limits(max_attempts, max_time, wait)
-        answer = Answer(approve, reject, by or _user(), note, context)
+        answer = Answer(approve, reject, by or user(), note, context)
         begin = partial(self._resumed, run, answer, limits)
         with self._open(path, agents, limits, begin) as (session, event):
             return drive(session, event)
@@ -216,7 +216,7 @@ class Pipeline:
     ) -> PipelineOutcome:
         """The same without blocking the event loop; cancelling it interrupts the run."""
         limits = Limits(max_attempts, max_time, wait)
-        answer = Answer(approve, reject, by or _user(), note, context)
+        answer = Answer(approve, reject, by or user(), note, context)
         begin = partial(self._resumed, run, answer, limits)
         with self._open(path, agents, limits, begin) as (session, event):
             return await adrive(session, event)
@@ -402,13 +402,6 @@ class Pipeline:
                 if not any(fnmatchcase(command, glob) for glob in allowed)
             ]
         return found
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # no name for this user id
-        return "unknown"
 
 
 def flaws(path: str | Path) -> Sequence[ConfigError]:

@@ -9,7 +9,6 @@ another form than expected spoils only itself.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeAlias
@@ -21,7 +20,7 @@ from loki.base.secret import masked
 from loki.base.yaml_text import entity, page
 from loki.memory import advice
 from loki.memory.attempt import Attempt
-from loki.recognition.failure import Failure
+from loki.recognition.failure import Failure, is_test_path
 
 VERSION = 1
 """Of a line of ``memory/dead-letters.jsonl``; lines without one are read, too."""
@@ -327,16 +326,6 @@ def alike(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
     return same_code or (a.get("error") or "") == (b.get("error") or "")
 
 
-def is_test_file(path: str) -> bool:
-    """Whether a path looks like a test's.
-
-    Example:
-        >>> is_test_file("tests/api.py"), is_test_file("src/latest.ts")
-        (True, False)
-    """
-    return bool(re.search(r"(^|[/_.-])(tests?|spec)([/_.-]|$)|Tests?\.", path))
-
-
 def shortened(failure: Failure) -> dict[str, Any]:
     """A failure's fields as they are kept: what another failure is compared with."""
     data = failure.to_dict()
@@ -553,6 +542,6 @@ def _context(letter: DeadLetter, failure: Failure | None, attempts: Sequence[Att
     files = {os.path.basename(path) for path in letter.files}
     named = failure.path if failure else None
     # A test that fails is seldom what should have been changed.
-    if named and files and not is_test_file(named) and os.path.basename(named) not in files:
+    if named and files and not is_test_path(named) and os.path.basename(named) not in files:
         lines.append(f"{code(named)}, where it fails, was not changed in any attempt")
     return lines

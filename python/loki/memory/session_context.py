@@ -17,6 +17,7 @@ from loki.base.yaml_text import entity, page, parse
 from loki.memory.attempt import DRIFT, MOST, Approach, Attempt, AttemptSummary
 from loki.memory.quote import one_line, quoted, whole
 from loki.memory.reflection import Reflection
+from loki.memory.task_record import DONE
 
 if TYPE_CHECKING:
     from loki.memory.store import Store
@@ -99,9 +100,6 @@ LEDGERS = "memory/ledgers/"
 
 FILES = 20
 """Files that a ledger names; the others are counted. Chosen, not measured."""
-
-DONE = frozenset({"success", "unverified"})
-"""States of a task that nobody has to go on with."""
 
 
 @dataclass(frozen=True, slots=True)

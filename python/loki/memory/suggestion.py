@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from loki.base.markup import bullets, code, cut, inline, numbered
 from loki.memory import advice
-from loki.memory.dead_letter import DeadLetter, is_test_file
+from loki.memory.dead_letter import DeadLetter
+from loki.recognition.failure import is_test_path
 
 MOST_TOKENS = 200
 """Of the suggestions, as the closed-loop document has it."""
@@ -110,7 +111,7 @@ def suggest(
     facts = {"code": code(shared.code)} if shared.code else {}
     if shared.files:
         facts["file"] = code(shared.files[0])
-        if is_test_file(shared.files[0]):
+        if is_test_path(shared.files[0]):
             facts["test_file"] = facts["file"]
     if shared.names:
         facts["name"] = code(shared.names[0])

@@ -19,6 +19,9 @@ from loki.memory.store import Store, kept_as
 
 # --- How a task ended ---------------------------------------------------------------------------------
 
+DONE = ("success", "unverified")
+"""Statuses after which nothing is left to resume."""
+
 EXIT_CODES = {"success": 0, "escalated": 3, "failed": 4, "paused": 6, "interrupted": 130}
 """By status."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import posixpath
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -404,3 +406,22 @@ def _plain(text: str | None) -> str:
 def _extension(path: str | None) -> str | None:
     extension = os.path.splitext(path or "")[1][1:].lower()
     return extension if extension.isalnum() else None
+
+
+_TEST_PATH = re.compile(
+    r"(?i:(?:^|/)(?:tests?|testing|specs?|__tests__)/"
+    r"|(?:^|/)(?:test_[^/]*|(?:[^/]*[._-])?(?:tests?|spec)|conftest)\.\w+$)"
+    r"|[a-z0-9]Tests?\.\w+$"
+)
+
+
+def is_test_path(path: str) -> bool:
+    """Whether a path is a test's, or of what only tests use, by its name.
+
+    Example:
+        >>> is_test_path("tests/unit/helpers.py"), is_test_path("src/cart.test.ts")
+        (True, True)
+        >>> is_test_path("app/money.py"), is_test_path("src/latest.ts")
+        (False, False)
+    """
+    return _TEST_PATH.search(posixpath.normpath(path.replace("\\", "/"))) is not None

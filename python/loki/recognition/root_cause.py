@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loki.recognition.failure import is_test_path
 from loki.recognition.pattern import MEDIUM, Match
 from loki.recognition.signature import normalize
 from loki.recognition.similarity import overlap
@@ -75,21 +76,6 @@ def is_infrastructure(failure: Failure) -> bool:
         return True
     raised = last.in_project and _MADE_UP.search(failure.excerpt) and is_test_path(last.path)
     return not raised and not _DOUBLES.search(last.path)
-
-
-_TEST_PATH = re.compile(
-    r"(?:^|/)(?:tests?|testing|specs?|__tests__)/|(?:^|/)(?:test_[^/]*|[^/]*_tests?|conftest|tests?)\.py$"
-)
-
-
-def is_test_path(path: str) -> bool:
-    """Whether a path is a test's, or of what only tests use, by its name.
-
-    Example:
-        >>> is_test_path("tests/unit/helpers.py"), is_test_path("app/money.py")
-        (True, False)
-    """
-    return _TEST_PATH.search(path) is not None
 
 
 # --- A wrong value that a failing test was given ----------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import re._constants as sre  # type: ignore[import-not-found, unused-ignore]
 import re._parser as parser  # type: ignore[import-not-found, unused-ignore]
@@ -13,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loki.base import secret
-from loki.base.secret import Stream, clean_environment, mask_secrets, masked, unnamed
+from loki.base.secret import clean_environment, mask_secrets, masked, unnamed
 from support.secrets import Labelled, innocent, secrets
 
 HOSTILE = st.lists(
@@ -123,29 +122,6 @@ def test_a_text_without_a_secret_stays(text: str) -> None:
     """Every character, escape sequences and lone surrogates too."""
     shown = mask_secrets(text)
     assert shown == text or "<secret" in shown
-
-
-@given(st.sampled_from(secrets()), st.lists(st.integers(0, 400), max_size=8), st.booleans())
-def test_a_secret_that_is_split_over_pieces_is_masked(
-    case: Labelled, cuts: list[int], ends: bool
-) -> None:
-    """As a stream shows it; all of it is shown at last."""
-    text = f"before\n{case.text}" + ("\nafter" if ends else "")
-    places = sorted({min(cut, len(text)) for cut in cuts} | {0, len(text)})
-    stream = Stream()
-    shown = [stream.feed(text[a:b]) for a, b in itertools.pairwise(places)]
-    shown.append(stream.end())
-    assert not case.leaks("".join(shown))
-    assert "".join(shown).startswith("before\n")
-    assert "".join(shown).endswith("after" if ends else "") or "<secret" in shown[-1]
-
-
-def test_a_stream_without_line_ends_is_shown_some_time() -> None:
-    """Cut behind a space."""
-    stream = Stream()
-    shown = "".join(stream.feed("word " * 1000) for _ in range(20))
-    assert len(shown) > 60_000
-    assert shown + stream.end() == "word " * 20_000
 
 
 def test_data_is_masked_in_every_text_of_it() -> None:

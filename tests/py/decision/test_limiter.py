@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 import threading
 from contextlib import ExitStack, suppress
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 
 from loki.base.error import UsageError
 from loki.decision.limiter import Limiter, Slot
-from loki.decision.recovery import Background, Capacity, Changed, Effect, NonUrgent, Recovered
+from loki.decision.recovery import Changed
 from loki.testing import ManualClock
 from support import virtual
 
@@ -220,28 +219,6 @@ def test_a_slot_is_for_one_work() -> None:
         slot.__enter__()
     with slot:
         assert limiter.in_use == 1
-
-
-def test_effects_come_in_order_and_may_call_back(caplog: pytest.LogCaptureFixture) -> None:
-    """A listener may report and hold slots itself; what it raises is logged and stops nobody."""
-    told: list[Effect] = []
-
-    def listen(effect: Effect) -> None:
-        told.append(effect)
-        with limiter.slot(urgent=True):
-            if effect == Background(paused=True):
-                limiter.report(CLOSED)
-                raise RuntimeError("the listener is broken")
-
-    limiter = Limiter(5, on_effect=listen)
-    with caplog.at_level(logging.ERROR):
-        limiter.report(OPENED)
-    assert told == [
-        *(Capacity(2), Background(paused=True), NonUrgent(queued=True)),
-        *(Capacity(3), Background(paused=False), NonUrgent(queued=False)),
-        Recovered("api/claude"),
-    ]
-    assert "the listener is broken" in caplog.text
 
 
 class Count:

@@ -12,14 +12,9 @@ from hypothesis import strategies as st
 
 from loki.decision import recovery
 from loki.decision.recovery import (
-    Background,
-    Capacity,
     Changed,
-    Effect,
     Event,
     Failed,
-    NonUrgent,
-    Recovered,
     Recovery,
     Tick,
     next_change,
@@ -31,37 +26,30 @@ PROBED = Changed("api/claude", "HALF_OPEN")
 CLOSED = Changed("api/claude", "CLOSED")
 
 
-def play(*story: tuple[float, Event], full: int = 5) -> tuple[Recovery, list[tuple[Effect, ...]]]:
-    """The state and the effects of every event of a story of (now, event)."""
-    state, told = Recovery(full), []
+def play(*story: tuple[float, Event], full: int = 5) -> Recovery:
+    """The state after a story of (now, event)."""
+    state = Recovery(full)
     for now, event in story:
-        state, effects = step(state, event, now)
-        told.append(effects)
-    return state, told
+        state = step(state, event, now)
+    return state
 
 
 def capacities(full: int, *story: tuple[float, Event]) -> list[int]:
     state, found = Recovery(full), []
     for now, event in story:
-        state, _ = step(state, event, now)
+        state = step(state, event, now)
         found.append(state.capacity)
     return found
 
 
 def test_the_way_down_and_up_of_the_documents() -> None:
     """5 → 2 while OPEN, the probe alone, 3 at once when CLOSED, 4 after 60 s, 5 after 120 s."""
-    state, told = play(
-        (0, OPENED), (300, PROBED), (320, CLOSED), (379.999, Tick()), (380, Tick()), (440, Tick())
-    )
-    assert told == [
-        (Capacity(2), Background(paused=True), NonUrgent(queued=True)),
-        (Capacity(1),),
-        (Capacity(3), Background(paused=False), NonUrgent(queued=False), Recovered("api/claude")),
-        (),
-        (Capacity(4),),
-        (Capacity(5),),
-    ]
-    assert next_change(state) is None
+    down: tuple[tuple[float, Event], ...] = ((0, OPENED), (300, PROBED))
+    up = ((320, CLOSED), (379.999, Tick()), (380, Tick()), (440, Tick()))
+    assert capacities(5, *down, *up) == [2, 1, 3, 3, 4, 5]
+    assert play(*down).is_restricted
+    assert not play(*down, *up[:1]).is_restricted
+    assert next_change(play(*down, *up)) is None
 
 
 def test_a_failure_on_the_way_begins_growth_anew() -> None:
@@ -85,24 +73,12 @@ def test_a_failure_before_or_after_growth_changes_nothing() -> None:
 
 
 def test_of_several_circuits_the_most_severe_counts() -> None:
-    """A probe of one holds back all; growth begins when the last is closed; each recovery is told."""
+    """A probe of one holds back all; growth begins when the last is closed."""
     other = {state: Changed("api/openai", state) for state in ("OPEN", "HALF_OPEN", "CLOSED")}
-    state, told = play(
-        (0, OPENED), (10, other["OPEN"]), (300, PROBED), (310, CLOSED), (320, other["CLOSED"])
-    )
-    assert [effect for effects in told for effect in effects] == [
-        Capacity(2),
-        Background(paused=True),
-        NonUrgent(queued=True),
-        Capacity(1),
-        Capacity(2),
-        Recovered("api/claude"),
-        Capacity(3),
-        Background(paused=False),
-        NonUrgent(queued=False),
-        Recovered("api/openai"),
-    ]
-    assert state.growing_since == 320
+    story = ((0, OPENED), (10, other["OPEN"]), (300, PROBED), (310, CLOSED), (320, other["CLOSED"]))
+    assert capacities(5, *story) == [2, 2, 1, 2, 3]
+    assert play(*story[:-1]).is_restricted
+    assert play(*story).growing_since == 320
 
 
 @pytest.mark.parametrize(
@@ -128,7 +104,7 @@ def test_who_gets_a_slot() -> None:
     """OPEN: urgent work. Cooldown over: and who may ask it. HALF_OPEN: its probe. Then anybody."""
 
     def admitted(*story: tuple[float, Event]) -> list[bool]:
-        state, _ = play(*story)
+        state = play(*story)
         return [
             state.admits(urgent=urgent, circuit=circuit)
             for urgent in (True, False)
@@ -145,18 +121,18 @@ def test_who_gets_a_slot() -> None:
 @pytest.mark.parametrize("last", [(300.0, Tick()), (300.0, PROBED)])
 def test_a_circuit_that_nobody_asks_any_more_holds_nobody(last: tuple[float, Event]) -> None:
     """600 s after it may be asked, others go on at reduced capacity."""
-    state, _ = play((0, OPENED), last, (899.9, Tick()))
+    state = play((0, OPENED), last, (899.9, Tick()))
     assert not state.admits(urgent=False, circuit="api/openai")
     assert next_change(state) == 900
-    state, effects = step(state, Tick(), 900)
+    state = step(state, Tick(), 900)
     assert state.capacity == 2
-    assert Background(paused=False) in effects
+    assert not state.is_restricted
     assert state.admits(urgent=False, circuit="api/openai")
 
 
 def test_a_circuit_that_a_person_keeps_open_stays_open() -> None:
     """Without an end of its cooldown no time changes anything."""
-    state, _ = play((0, Changed("api/claude", "OPEN", math.inf)), (1e9, Tick()))
+    state = play((0, Changed("api/claude", "OPEN", math.inf)), (1e9, Tick()))
     assert state.capacity == 2
     assert not state.admits(urgent=False, circuit=None)
     assert next_change(state) is None
@@ -164,7 +140,7 @@ def test_a_circuit_that_a_person_keeps_open_stays_open() -> None:
 
 def test_closing_what_was_not_broken_is_nothing() -> None:
     """A circuit that is CLOSED at first sight has not recovered."""
-    assert play((0, CLOSED)) == (Recovery(5, now=0), [()])
+    assert play((0, CLOSED)) == Recovery(5, now=0)
 
 
 def test_a_log_line_stays_one_line() -> None:
@@ -219,22 +195,13 @@ def reference(full: int, story: Sequence[tuple[float, Event]]) -> int:
 
 @given(story=STORIES, full=st.integers(1, 40))
 def test_any_story_gives_what_the_rules_say(story: list[tuple[float, Event]], full: int) -> None:
-    """Compared with the reference after every event; effects tell every difference and no other."""
+    """Compared with the reference after every event."""
     state, now, past = Recovery(full), 0.0, []
-    capacity, paused = full, False
     for wait, event in story:
         now += wait
         past.append((now, event))
-        state, effects = step(state, event, now)
+        state = step(state, event, now)
         assert state.capacity == reference(full, past)
-        for effect in effects:
-            if isinstance(effect, Capacity):
-                assert effect.slots != capacity
-                capacity = effect.slots
-            if isinstance(effect, Background):
-                assert effect.paused != paused
-                paused = effect.paused
-        assert (capacity, paused) == (state.capacity, state.is_restricted)
 
 
 @given(story=STORIES, full=st.integers(1, 40))
@@ -243,20 +210,20 @@ def test_time_alone_only_gives_back(story: list[tuple[float, Event]], full: int)
     state, now = Recovery(full), 0.0
     for wait, event in story:
         now += wait
-        state, _ = step(state, event, now)
+        state = step(state, event, now)
     for _ in range(20):
         moment = next_change(state)
         if moment is None:
             break
-        early, effects = step(state, Tick(), math.nextafter(moment, -math.inf))
-        assert (early.capacity, effects) == (state.capacity, ())
+        early = step(state, Tick(), math.nextafter(moment, -math.inf))
+        assert early.capacity == state.capacity
         assert all(
             early.admits(urgent=urgent, circuit=circuit)
             == state.admits(urgent=urgent, circuit=circuit)
             for urgent in (True, False)
             for circuit in (None, "a", "b", "c")
         )
-        later, _ = step(state, Tick(), moment)
+        later = step(state, Tick(), moment)
         assert later.capacity >= state.capacity
         state = later
     assert next_change(state) is None

@@ -14,9 +14,8 @@ from loki.action.processes.command_line import split_command_line, why_not_runna
 from loki.base.error import UsageError
 from loki.base.time import Duration, argument_seconds
 from loki.memory.attempt import CheckRecord, shorten
-from loki.memory.dead_letter import is_test_file
 from loki.recognition import builtin
-from loki.recognition.failure import Failure
+from loki.recognition.failure import Failure, is_test_path
 from loki.recognition.site import Scripts, results_requests, script_runners
 
 KINDS = ("lint", "type", "test", "build", "syntax", "command", "custom", "approval")
@@ -211,7 +210,7 @@ class Report:
             if result.check.kind in RUN_TESTS
             and result.failure is not None
             and result.failure.path is not None
-            and is_test_file(result.failure.path)
+            and is_test_path(result.failure.path)
         )
 
 

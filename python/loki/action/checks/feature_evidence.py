@@ -25,8 +25,8 @@ from loki.action.checks.results.suite_results import PASSED
 from loki.action.checks.task_changes import TaskChanges
 from loki.base import codec, path_containment
 from loki.memory import store as documents
-from loki.memory.dead_letter import is_test_file
 from loki.memory.store import Store, kept_as
+from loki.recognition.failure import is_test_path
 
 logger = logging.getLogger("loki")
 
@@ -105,7 +105,7 @@ class FeatureEvidence:
     def _failing_without(self, result: CheckResult, new: Sequence[str]) -> list[str]:
         """Those of some new tests that pass with the change only."""
         changed = self.work.paths()
-        laid = [path for path in changed if is_test_file(path)]
+        laid = [path for path in changed if is_test_path(path)]
         inside = self._tests_inside(laid)
         narrowed = Narrowed.of(result.check.command, self.runner.root)
         check = result.check

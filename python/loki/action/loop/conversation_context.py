@@ -16,7 +16,8 @@ from loki.base.time import isoformat
 from loki.decision.drift.drift import Limits, Load, Trigger, trigger
 from loki.memory import session_context
 from loki.memory.attempt import DRIFT, Attempt
-from loki.memory.session_context import DONE, Handoff, SessionContext, TaskProgress
+from loki.memory.session_context import Handoff, SessionContext, TaskProgress
+from loki.memory.task_record import DONE
 from loki.people.signal import CONTEXT_CLEAR_REQUESTED, Signal
 
 if TYPE_CHECKING:

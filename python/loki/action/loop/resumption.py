@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from loki.base.error import UsageError
-from loki.memory.task_record import Intervention, Outcome, TaskRecord
+from loki.memory.task_record import DONE, Intervention, Outcome, TaskRecord
 
 ENDED = ("success", "failed", "escalated", "unverified")
 """Statuses after which the same task begins anew, unless a person resumes it."""
-
-DONE = ("success", "unverified")
-"""Statuses after which nothing is left to resume."""
 
 
 def awaits_approval(record: TaskRecord) -> bool:

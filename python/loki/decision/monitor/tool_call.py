@@ -6,7 +6,6 @@ What tools and programs do is data, in ``tool-call.yml``. Pure and total.
 from __future__ import annotations
 
 import json
-import posixpath
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ from loki.decision.monitor import tool_command
 from loki.decision.monitor.tool_command import Effect, Simple, knowledge, simple_commands
 from loki.decision.monitor.tool_result import any_repr, any_text
 from loki.memory.quote import one_line
+from loki.recognition.failure import is_test_path
 
 # --- What a change of a file is, by its text and its file's name --------------------------------------
 
@@ -95,12 +95,6 @@ def _text_in(arguments: Mapping[str, Any], names: frozenset[str]) -> str | None:
         if str(name).casefold() in names and isinstance(value, str):
             return value[:LONGEST]
     return None
-
-
-def is_of_tests(path: str) -> bool:
-    """Whether a file is one of tests, by its place and its name."""
-    plain = posixpath.normpath(path.replace("\\", "/")) if path else ""
-    return knowledge().tests.search(plain) is not None
 
 
 def is_scratch(path: str) -> bool:
@@ -353,7 +347,7 @@ def known(call: ToolCall) -> Known:
         puts_back=any(map(tool_command.puts_back, commands)),
         is_blind=not line and bool(parts & knowledge().blind_parts),
         is_scratch=is_scratch(path),
-        is_test=is_of_tests(path),
+        is_test=is_test_path(path),
         also_runs=effect is Effect.WRITE and any(map(tool_command.runs, commands)),
         talks=effect is Effect.READ and bool(commands) and all(map(tool_command.talks, commands)),
         is_prose=effect is Effect.WRITE and (is_prose(path) if path else _is_elsewhere(call, line)),
@@ -379,7 +373,7 @@ def in_file(call: Known, file: str) -> Known:
         call,
         path=file,
         is_scratch=is_scratch(file),
-        is_test=is_of_tests(file),
+        is_test=is_test_path(file),
         is_prose=is_prose(file),
     )
 

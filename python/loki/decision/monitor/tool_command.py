@@ -322,7 +322,6 @@ class Knowledge(Words):
     not_yet: re.Pattern[str]
     probe: re.Pattern[str]
     scratch: re.Pattern[str]
-    tests: re.Pattern[str]
     unread: re.Pattern[str]
 
 

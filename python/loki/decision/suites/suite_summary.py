@@ -25,13 +25,13 @@ from loki.memory.suites.suite_history import (
     SuiteHistory,
     SuiteRun,
 )
+from loki.recognition.failure import is_test_path
 from loki.recognition.root_cause import (
     NO_ASSERTIONS,
     Assertions,
     Callee,
     RootCause,
     is_infrastructure,
-    is_test_path,
     root_causes,
     underlying,
 )

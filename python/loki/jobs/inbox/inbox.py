@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from loki.action.loop.resumption import DONE
 from loki.base.error import StoreError, UsageError
 from loki.execution.assembly import review as review_of
 from loki.execution.assembly import signals_of
@@ -25,6 +24,7 @@ from loki.jobs.inbox.task_requests import RULE, STOPPED
 from loki.jobs.queue.queue import queue_of
 from loki.jobs.signals import signal_consumers
 from loki.memory import task_record
+from loki.memory.task_record import DONE
 from loki.people.request import Evidence, Option, Request, RequestKind, yes_or_no
 from loki.people.signal import MERGE_REQUESTED
 

@@ -17,7 +17,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loki.action.loop.resumption import DONE
 from loki.action.pipelines import pipeline_record
 from loki.action.pipelines.pipeline_state import OVER, WAITING_FOR_A_PERSON
 from loki.action.processes.command_guard import ASIDE, LOG, RestoredRule, State, put, restored_text
@@ -32,7 +31,7 @@ from loki.jobs.inbox.request_kind import Kind, ProjectSnapshot, Result, Said
 from loki.jobs.queue.queue import queue_of
 from loki.memory import task_record
 from loki.memory.attempt import DRIFT
-from loki.memory.task_record import TaskRecord
+from loki.memory.task_record import DONE, TaskRecord
 from loki.people.approval import Approvals
 from loki.people.escalation import Escalations
 from loki.people.human_review import is_about_done

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loki.action.changes.git import DELETED, MERGED, default_branch, end_of, git, run_git, start_of
 from loki.action.checks.check import Check, CheckResult
-from loki.action.loop.resumption import DONE
 from loki.action.pipelines import pipeline_record
 from loki.action.pipelines.pipeline_state import Phase
 from loki.action.processes.command_line import why_not_runnable
@@ -38,6 +37,7 @@ from loki.memory import store as documents
 from loki.memory import task_record
 from loki.memory.quote import one_line
 from loki.memory.store import kept_as
+from loki.memory.task_record import DONE
 from loki.people.request import Option, Request, yes_or_no
 from loki.people.signal import (
     BLOG_POST_QUEUED,

@@ -27,13 +27,12 @@ from loki.action.changes.journal import ApplyError, Conflict, EditConflict, undo
 from loki.action.changes.scratch_copy import remove_folder, scratch_folder, update
 from loki.action.changes.tree import Tree
 from loki.action.checks.task_changes import link_dependency_folders
-from loki.action.loop.resumption import DONE
 from loki.base.log import log_event
 from loki.execution.stop_request import is_cancelled
 from loki.execution.task_session import performer as performer_of
 from loki.jobs.task_listener import attach
 from loki.memory import task_record
-from loki.memory.task_record import Outcome
+from loki.memory.task_record import DONE, Outcome
 from loki.recognition.failure import Failure
 from loki.stores.project_lock import Stopped, hold_project, merging
 from loki.workspace import Workspace

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from loki.action.loop.resumption import DONE, awaits_approval
+from loki.action.loop.resumption import awaits_approval
 from loki.base.error import UsageError
 from loki.base.secret import holds_mask, holds_secret, mask_secrets
 from loki.base.time import argument_seconds, isoformat
@@ -17,7 +17,7 @@ from loki.jobs.queue.queue import EDITED, queue_of
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.memory import task_record
 from loki.memory.attempt import DRIFT
-from loki.memory.task_record import Outcome, TaskRecord
+from loki.memory.task_record import DONE, Outcome, TaskRecord
 
 if TYPE_CHECKING:
     from loki.action.agent_protocol import Reviewer

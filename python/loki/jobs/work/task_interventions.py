@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import getpass
 import json
-import os
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -35,6 +33,7 @@ from loki.memory import task_record
 from loki.memory.task_record import Awaited, Intervention, Outcome, TaskRecord, intervention_text
 from loki.people.approval import PREFIX, Approval, Approvals
 from loki.people.escalation import Escalations, answer_sentence, with_answer
+from loki.people.person import user
 from loki.recognition.definition_file import did_you_mean
 
 if TYPE_CHECKING:
@@ -381,11 +380,3 @@ def approve(
     approval = Approval(criterion, approved, who, at, awaited.digest, note.strip())
     approvals.add(approval)
     return approval
-
-
-def user() -> str:
-    """The user of this machine, as decisions name them."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # no such user, as in some containers
-        return f"uid {os.getuid()}"

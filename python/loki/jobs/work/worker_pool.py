@@ -128,7 +128,7 @@ class Capacity:
             self._step(Changed(found.name, "CLOSED"), now - age)
 
     def _step(self, event: Event, now: float) -> None:
-        self._state, _ = step(self._state, event, now)
+        self._state = step(self._state, event, now)
 
     @property
     def is_full(self) -> bool:

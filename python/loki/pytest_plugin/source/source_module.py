@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from loki.base.python_tree import python_tree
-from loki.recognition.root_cause import is_test_path
+from loki.recognition.failure import is_test_path
 
 ROOTS = ("src", "lib", "python", "")
 """Folders that are usually on Python's path, besides those above the importing file."""
