@@ -46,12 +46,12 @@ if TYPE_CHECKING:
     from loki.decision.backoff import Backoff as Backoff
     from loki.decision.breaker import Breaker as Breaker
     from loki.decision.breakers import Breakers as Breakers
-    from loki.decision.fallback_policy import RetryBudget as RetryBudget
-    from loki.decision.fallback_policy import retry_after as retry_after
     from loki.decision.honesty import Finding as Finding
     from loki.decision.honesty import scan_message as scan_message
     from loki.decision.monitor.monitor_state import Reaction as Reaction
     from loki.decision.monitor.tool_call import ToolCall as ToolCall
+    from loki.decision.retry import RetryBudget as RetryBudget
+    from loki.decision.retry import retry_after as retry_after
     from loki.execution.task_session import Task as Task
     from loki.memory.reflection import Reflection as Reflection
     from loki.memory.sign import Signs as Signs
@@ -116,7 +116,7 @@ _ROOMS = {
     "loki.decision.breakers": ("Breakers",),
     "loki.decision.honesty": ("Finding", "scan_message"),
     "loki.decision.monitor.monitor_state": ("Reaction",),
-    "loki.decision.fallback_policy": ("RetryBudget", "retry_after"),
+    "loki.decision.retry": ("RetryBudget", "retry_after"),
     "loki.decision.monitor.tool_call": ("ToolCall",),
     "loki.memory.reflection": ("Reflection",),
     "loki.memory.sign": ("Signs",),

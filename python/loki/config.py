@@ -143,9 +143,6 @@ class ModelsConfig(_Table):
 
     parallel: int = Field(default=5, ge=1, le=1000)
     """Calls to one model at a time; fewer while it recovers from an outage."""
-    hedge: Seconds | None = None
-    """After this long without an answer the next model is asked, too, and the first answer wins; never
-    where nothing is said. Both calls cost."""
     wait: Seconds = 300.0
     """How long a call waits, all pauses together, where no model may be asked before a time."""
 

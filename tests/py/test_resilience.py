@@ -46,13 +46,13 @@ def test_models_of_the_configuration(project: Path) -> None:
 
 
 def test_ones_own_prices_and_ways(project: Path) -> None:
-    text = '[prices."gpt-5"]\ninput = 7\noutput = 8.5\n[models]\nparallel = 2\nhedge = "40s"\n'
+    text = '[prices."gpt-5"]\ninput = 7\noutput = 8.5\n[models]\nparallel = 2\n'
     configure(project, text + '[loop]\ninfrastructure_retries = 2\nbackoff = "1s"\n')
     ways = loki.Workspace(project).ways
     price = ways.prices.of("gpt-5-2025-08-07")
     assert price is not None
     assert (price.input, price.output) == (7, 8.5)
-    assert (ways.parallel, ways.hedge, ways.retries) == (2, 40.0, 2)
+    assert (ways.parallel, ways.retries) == (2, 2)
     assert ways.backoff.preview(1, offset=1)[0] == pytest.approx(1, abs=0.2)
 
 

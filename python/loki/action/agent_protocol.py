@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 # --- The seam to agents: a briefing in, a proposal out ------------------------------------------------
 
+WORKS = ("full", "simpler", "minimal")
+"""How much is asked for; what follows the last is a person."""
+
 
 @dataclass(frozen=True, slots=True)
 class Briefing:

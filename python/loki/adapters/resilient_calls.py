@@ -12,7 +12,16 @@ from functools import partial
 from itertools import chain
 from typing import Any, TypeVar, cast
 
-from loki.adapters.monitor.breaker_call import Answered, Heard, Judge, NoOutage, Question, begun
+from loki.adapters.monitor.breaker_call import (
+    Answered,
+    Heard,
+    Judge,
+    NoOutage,
+    Question,
+    begun,
+    unwrapped,
+)
+from loki.agents.backend import BLOCKING, EVENT_LOOP, Backend, run_through
 from loki.agents.fallback_chain import CallUsage, ChainRun, Endpoint
 from loki.agents.model_call import normalized
 from loki.agents.resilient_llm import ResilientLLM
@@ -60,12 +69,14 @@ class ResilientCalls:
                 as a bug in a model's own code, at once.
         """
         heard = Heard()
-        return cast(T, heard.answer(self._run(calls, heard.asking)))
+        run = self._run(calls, heard.asking, BLOCKING)
+        return cast(T, unwrapped(run_through(heard.outcome(run))))
 
     async def aask(self, calls: Sequence[Callable[[], Awaitable[T]]]) -> T:
         """The same without blocking the event loop."""
         heard = Heard()
-        return cast(T, await heard.aanswer(self._run(calls, heard.aasking)))
+        run = self._run(calls, heard.aasking, EVENT_LOOP)
+        return cast(T, unwrapped(await heard.outcome(run)))
 
     def stream(self, calls: Sequence[Callable[[], Iterator[T]]]) -> Iterator[T]:
         """The pieces of the first answer; what breaks after its first piece is not asked again."""
@@ -89,7 +100,10 @@ class ResilientCalls:
             yield piece
 
     def _run(
-        self, calls: Sequence[Any], asking: Callable[[Any, Judge], Callable[[Question], Any]]
+        self,
+        calls: Sequence[Any],
+        asking: Callable[[Any, Judge], Callable[[Question], Any]],
+        backend: Backend,
     ) -> ChainRun[Answered]:
         members: list[Endpoint[Answered]] = [
             Endpoint(
@@ -102,7 +116,7 @@ class ResilientCalls:
             for llm, call in zip(self._llm.llms, calls, strict=True)
         ]
         ways = self._llm.ways
-        return ChainRun(members, Question(), ways, wait=ways.wait)
+        return ChainRun(members, Question(), ways, wait=ways.wait, backend=backend)
 
     def _judged(self, name: str, error: Exception) -> Exception:
         return normalized(error, name, self._llm.ways.clock.now()) or NoOutage(error)

@@ -30,8 +30,8 @@ from loki.base.error import OUTAGES, AgentError, ErrorKind, LLMError
 from loki.base.secret import mask_secrets
 from loki.base.time import seconds
 from loki.base.tokens import TokenUsage, clip_line, dollars_said, tokens_said
-from loki.decision.fallback_policy import retry_after
 from loki.decision.loop_policy import CONFIDENT
+from loki.decision.retry import retry_after
 from loki.recognition.failure import Failure, recognize
 
 # --- What a program that failed said last -------------------------------------------------------------

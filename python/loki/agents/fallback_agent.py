@@ -24,8 +24,8 @@ from loki.action.loop.agent_call import (
     record_of,
 )
 from loki.action.loop.loop_events import Answered
+from loki.agents.backend import run_through
 from loki.agents.fallback_chain import CallUsage, ChainOptions, ChainRun, Endpoint, LocalBreakers
-from loki.agents.fallback_driver import adrive, drive
 from loki.base.error import AgentError, UsageError
 from loki.base.time import SystemClock
 from loki.base.tokens import TokenUsage
@@ -101,23 +101,13 @@ class FallbackAgent:
             BreakerOpen: none can be asked before a time.
             AgentError: none answered, or the run was stopped.
         """
-        run = self._run(briefing)
-        return self._whole(run, drive(run))
-
-    async def apropose(self, briefing: Briefing) -> Any:
-        """The same without blocking the event loop."""
-        run = self._run(briefing)
-        return self._whole(run, await adrive(run))
-
-    def _run(self, briefing: Briefing) -> ChainRun[Any]:
-        return ChainRun(self._members, briefing, self.ways, briefing.task_id)
-
-    def _whole(self, run: ChainRun[Any], answer: Any) -> Any:
-        agent = self._last = self.agents[run.chain.member]
+        run = ChainRun(self._members, briefing, self.ways, briefing.task_id)
+        answer = run_through(run.ask())
+        agent = self._last = self.agents[run.member]
         event = as_event(answer, name_of(agent))
         if not isinstance(event, Answered):
             return answer  # the loop says what is wrong with it
-        return replace(event.proposal, tokens=run.usage.total or None, cost=run.total_cost)
+        return replace(event.proposal, tokens=run.usage.total or None, cost=run.cost)
 
     def ask(self, question: Question) -> Said:
         """What the first of them says that can be asked for text.
@@ -164,8 +154,8 @@ def ask(agents: Sequence[object], question: Question, ways: ChainOptions) -> Sai
     if not members:
         raise AgentError("no agent here can be asked for text alone", retryable=False)
     run: ChainRun[Said] = ChainRun(members, question, ways, question.task_id)
-    answer = drive(run)
-    return replace(answer, tokens=run.usage.total or None, cost=run.total_cost)
+    answer = run_through(run.ask())
+    return replace(answer, tokens=run.usage.total or None, cost=run.cost)
 
 
 def _took_to_say(said: Said | Proposal) -> CallUsage:

@@ -1,31 +1,38 @@
-"""Asks the members of a fallback chain as `loki.decision.fallback_policy` decides: models, or whole agents.
+"""Asks the members of a fallback chain, models or whole agents, until one of them answers.
 
-`ChainRun` is one question on its way through the chain: it knows breakers, budgets and records, and calls
-nobody; `loki.agents.fallback_driver` does what it says.
+Each is asked through its circuit breaker, and again after a wait as long as that can help; then the next
+one is. Where none is left, all are waited for, within the caller's patience, until one may be asked again;
+else less is asked for, of those whom that may help. In a table: ``docs/design/llm-resilience.md``.
+
+Every request begins with the first: while its breaker is open it is refused without a call, and the
+first request after the cooldown is its probe. So work returns to it by itself.
 """
 
 from __future__ import annotations
 
+import random
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
+from loki.action.agent_protocol import WORKS
 from loki.action.loop.agent_call import as_failure_of
 from loki.action.loop.loop_events import AgentFailed
-from loki.base.error import AgentError, AllRefused, BreakerOpen, LLMError
+from loki.agents.backend import BLOCKING, Backend
+from loki.base.error import AgentError, AllRefused, BreakerOpen, ErrorKind, LLMError
 from loki.base.log import fields, quoted, write
 from loki.base.time import Clock, SystemClock, isoformat
 from loki.base.tokens import TokenUsage, dollars_said
-from loki.decision import fallback_policy, recovery
+from loki.decision import recovery
 from loki.decision.backoff import Backoff
 from loki.decision.breaker import Breaker, BreakerSnapshot
 from loki.decision.budget import UNLIMITED, Budget, Meter
-from loki.decision.fallback_policy import RETRIES, Chain, Event, Failed, Refused, RetryBudget
 from loki.decision.limiter import Limiter, Slot
 from loki.decision.loop_policy import is_retryable
 from loki.decision.price import Prices
+from loki.decision.retry import RetryBudget
 from loki.memory.call_log import Call, CallOutcome, Calls
 from loki.recognition.pattern import Pattern, PatternSet
 
@@ -35,6 +42,17 @@ A = TypeVar("A")
 
 DEFAULT_BACKOFF = Backoff("5s", cap="2m", jitter=0)
 """From the opening of a model's breaker to its probe while others answer: 5 s, 10 s, 20 s, … Chosen."""
+
+RETRIES = 5
+"""Retries of one request to one model, as the specification has it."""
+
+PATIENCE = 300.0
+"""Seconds: a service that asks for a longer wait is not waited for, but left until then. It is the
+longest wait between retries that the specification allows, and a breaker's cooldown."""
+
+LESS_HELPS = frozenset({"too_long", "timeout", "malformed"})
+"""Kinds of error that a smaller request may not meet: it fits in, is done in time, is not cut off. A
+service that is overloaded or limits the rate is not asked at once for less: it said when to come."""
 
 WAIT = 300.0
 """Seconds that a call waits until a model may be asked again, where nobody says. Chosen: as long as
@@ -161,7 +179,6 @@ class ChainOptions:
         meter: counts all of them against a budget of its own; None: there is none.
         retry_budgets: by breaker, for all who ask there; made where there is none; so are limiters.
         parallel: calls at a time behind one breaker; None: as many as like.
-        hedge: seconds after which the next member is asked, too; None: never.
         wait: seconds that a call of a model waits, all pauses together, where none may be asked yet.
     """
 
@@ -173,7 +190,6 @@ class ChainOptions:
     calls: Calls = field(default_factory=Calls)
     meter: Meter | None = None
     retry_budgets: dict[str, RetryBudget] = field(default_factory=dict)
-    hedge: float | None = None
     parallel: int | None = None
     wait: float = WAIT
     limiters: dict[str, Limiter] = field(default_factory=dict)
@@ -268,18 +284,24 @@ class LocalBreakers:
 
 @dataclass
 class CallRecord:
-    """A member that is being asked, until the chain goes on."""
+    """A member that is being asked, until the chain goes on.
+
+    Attributes:
+        attempts: calls that went out; failures: those without an answer.
+        retry: seconds until it is asked again; None: the next one is.
+    """
 
     member: Endpoint[Any]
     index: int
     at: str
     started: float
-    work: str
     attempts: int = 0
+    failures: int = 0
+    retry: float | None = None
     took: CallUsage = field(default_factory=CallUsage)
     is_priced: bool = True
     error: BaseException | None = None
-    outcome: CallOutcome = "refused"
+    outcome: CallOutcome | None = None
 
 
 def error_text(error: BaseException) -> str:
@@ -300,6 +322,14 @@ def usage_of(error: BaseException | None) -> CallUsage:
 ERROR_LENGTH = 500
 """Characters that are kept of an error. Chosen, not measured."""
 
+SPREAD = 0.25
+"""Share of a pause by which those who wait come back one after another. Chosen, not measured."""
+
+
+def spread(seconds: float) -> float:
+    """A little longer, by another amount for each who waits: not all come at once."""
+    return seconds + random.uniform(0.01, 0.01 + SPREAD * min(seconds, 1.0))  # noqa: S311
+
 
 class ChainRun(Generic[A]):
     """One question on its way through a chain.
@@ -310,6 +340,12 @@ class ChainRun(Generic[A]):
         ways: how.
         task: id of the task that it is for, or "".
         wait: seconds to wait, all pauses together, where nobody may be asked before a time.
+        backend: how it waits.
+
+    Attributes:
+        member: who was asked last, from 0.
+        work: how much of the work was asked for, one of `WORKS`.
+        usage: tokens of all calls.
     """
 
     def __init__(
@@ -319,24 +355,25 @@ class ChainRun(Generic[A]):
         ways: ChainOptions,
         task: str = "",
         wait: float = 0.0,
+        backend: Backend = BLOCKING,
     ) -> None:
         self._ears = OnTextErrors()
         self.members, self.ways, self.task = members, ways, task
-        self.question = self._ears.on(question)
+        self._question = self._ears.on(question)
+        self._backend = backend
         own: int | None = getattr(question, "retries", None)
-        retries = ways.retries if own is None else min(own, ways.retries)
-        self.chain = Chain(len(members), ways.backoff, retries, task)
-        self.answer: A | None = None
-        self.answer_of: CallRecord | None = None
-        self.usage, self.cost, self.calls = TokenUsage(), 0.0, 0
+        self._retries = ways.retries if own is None else min(own, ways.retries)
+        self.member, self.work = 0, WORKS[0]
+        self.usage, self._cost, self._calls = TokenUsage(), 0.0, 0
         self._is_priced = False
         left: Budget = getattr(question, "left", UNLIMITED)
         self._meters = [Meter(left, ways.clock), *([ways.meter] if ways.meter else [])]
-        self._visit: CallRecord | None = None
-        self._refusals: dict[int, BreakerSnapshot | None] = {}  # by member, as these:
+        # Of members, as these: seconds until they may be asked again, None where nobody knows; whether
+        # asking again may help those that failed; and what they, and their breakers, said last.
+        self._refused: dict[int, float | None] = {}
+        self._failed: dict[int, bool] = {}
         self._errors: dict[int, BaseException] = {}
-        self._spent = ""
-        self._fatal: BaseException | None = None
+        self._refusals: dict[int, BreakerSnapshot] = {}
         own_wait: float | None = getattr(question, "wait", None)
         wait = wait if own_wait is None else min(wait, own_wait)
         # What is not worth asking again is not worth a wait either.
@@ -345,202 +382,244 @@ class ChainRun(Generic[A]):
         for meter in self._meters:
             meter.begin()
 
-    @property
-    def cancelled(self) -> threading.Event:
-        """Set when the run is being stopped."""
-        found: threading.Event = self.question.cancelled
-        return found
+    async def ask(self) -> A:
+        """The first answer.
 
-    def step(self, event: Event) -> fallback_policy.Effect | None:
-        """What to do after an event; who is done with is recorded."""
-        before = (self.chain.member, self.chain.work)
-        patient = replace(self.chain, patience=self._patience())
-        self.chain, effect = fallback_policy.step(patient, event)
-        stays = isinstance(effect, (fallback_policy.Call, fallback_policy.Wait)) and before == (
-            self.chain.member,
-            self.chain.work,
-        )
-        if self._visit is not None and not stays:
-            visit, self._visit = self._visit, None
-            self.close(visit)
-        return effect
+        Raises:
+            BreakerOpen: nobody can be asked before a time.
+            AgentError: nobody answered, the budget is spent, or the run was stopped.
+        """
+        while True:
+            for index in range(len(self.members)):
+                if (answer := await self._visit(index)) is not None:
+                    return answer
+            seconds = min((s for s in self._refused.values() if s is not None), default=None)
+            if seconds is None or seconds >= self._patience():
+                break
+            names = ", ".join(self.members[index].name for index in self._refused)
+            self._say(f"waiting {seconds:.1f} s until one of {names} may be asked again")
+            await self._sleep(spread(seconds))
+            self._refused.clear()
+            self._failed.clear()
+        for work in WORKS[1:]:
+            able = self._able()
+            if not able or not self._reduce(work):
+                break
+            for index in able:
+                if (answer := await self._visit(index)) is not None:
+                    return answer
+        is_waiting = any(seconds is not None for seconds in self._refused.values())
+        # Nobody but a person closes a breaker that names no time.
+        raise self._refusal() if is_waiting or not self._failed else self._failure()
 
     def _patience(self) -> float:
         """Seconds that may still be waited, 0 or more: the caller's, and no more than a budget has."""
         left = [meter.left for meter in self._meters if meter.left is not None]
         return max(0.0, min([self._until - self.ways.clock.monotonic(), *left]))
 
-    # --- One call ---------------------------------------------------------------------------------
+    def _able(self) -> list[int]:
+        """Members that less work may do for: what they failed with says so, and they can be asked."""
+        return [
+            index
+            for index in sorted(self._failed)
+            if getattr(self._errors[index], "kind", "") in LESS_HELPS and index not in self._refused
+        ]
 
-    def stop(self) -> Event | None:
-        """Why nothing may be asked at all now; None: something may."""
-        if self.cancelled.is_set():
-            return fallback_policy.Cancelled()
-        self._spent = next((why for meter in self._meters if (why := meter.spent())), "")
-        return fallback_policy.Spent() if self._spent else None
+    def _reduce(self, work: str) -> bool:
+        """Ask for less from here on, where there is less."""
+        make = getattr(self._question, "simpler", None)
+        if make is None:
+            return False
+        self._question, self.work = self._ears.on(make()), work
+        self._say(f"work={self.work} reason={quoted('nobody answered')}")
+        return True
 
-    def visit(self, index: int) -> CallRecord:
-        """Who is asked now; begun where it is another one than before."""
-        if self._visit is None:
-            self._visit = self.open(index)
-        return self._visit
+    # --- One member -------------------------------------------------------------------------------
 
-    def open(self, index: int) -> CallRecord:
-        """A record in the making."""
-        clock = self.ways.clock
-        work = fallback_policy.WORKS[self.chain.work]
-        return CallRecord(
-            self.members[index], index, isoformat(clock.now()), clock.monotonic(), work
-        )
+    async def _visit(self, index: int) -> A | None:
+        """What a member answers, asked again while that may help; None: nothing."""
+        clock, self.member = self.ways.clock, index
+        member = self.members[index]
+        visit = CallRecord(member, index, isoformat(clock.now()), clock.monotonic())
+        try:
+            while True:
+                if (answer := await self._attempt(visit)) is not None:
+                    return answer
+                if visit.retry is None or not self._may_retry(visit):
+                    return None
+                await self._sleep(visit.retry)
+        finally:
+            await self._backend.run(self._close, visit)
 
-    def admit(self, visit: CallRecord) -> Permit | Event:
-        """Leave for a call; else what stands against it."""
-        stopped = self.stop()
-        if stopped is not None:
-            return stopped
+    def _may_retry(self, visit: CallRecord) -> bool:
+        """Whether it is asked again, which is told; all who ask there may have done so too often."""
         member = visit.member
+        if member.breaker and not self.ways.retry_budget(member.breaker).try_withdraw():
+            return False
+        said = quoted(error_text(self._errors[visit.index])[:ERROR_LENGTH])
+        again = f"{member.name} is asked again (retry {visit.failures} of {self._retries})"
+        self._say(f"waiting {visit.retry:.1f} s, then {again} error={said}")
+        return True
+
+    async def _sleep(self, seconds: float) -> None:
+        await self._backend.sleep(self.ways.clock, seconds, self._question.cancelled)
+        self._stop_if_cancelled()
+
+    async def _attempt(self, visit: CallRecord) -> A | None:
+        """One call, where the member's breaker gives leave."""
+        run, visit.retry = self._backend.run, None
+        permit = await run(self._admit, visit)
+        slot = self.ways.slot(visit.member, self._question.cancelled)
+        if permit is None:
+            return None
+        if slot is None:
+            return await self._call(visit, permit)
+        is_probe = getattr(permit, "is_probe", False)
+        if not is_probe:
+            permit.ignore()  # the wait for a slot may be long, and the breaker another one after it
+        async with self._backend.hold(slot):
+            try:
+                self._stop_if_over()
+            except LLMError:
+                if is_probe:
+                    await run(permit.ignore)
+                raise
+            leave = permit if is_probe else await run(self._admit, visit)
+            return None if leave is None else await self._call(visit, leave)
+
+    def _stop_if_cancelled(self) -> None:
+        if self._question.cancelled.is_set():
+            raise self._error("the run was stopped", "cancelled")
+
+    def _stop_if_over(self) -> None:
+        self._stop_if_cancelled()
+        spent = next((why for meter in self._meters if (why := meter.spent())), "")
+        if spent:
+            raise self._error(spent, "budget")
+
+    def _admit(self, visit: CallRecord) -> Permit | None:
+        """Leave for a call; None: its breaker gives none."""
+        self._stop_if_over()
+        member, index = visit.member, visit.index
         if member.breaker is None:
             return NoBreaker()
         if (left := self.ways.postponed(member.breaker)) is not None:
-            seconds, self._errors[visit.index] = left
-            return Refused(seconds)
+            seconds, self._errors[index] = left
+            self._refuse(visit, seconds)
+            return None
         breaker: Circuit = self.ways.breakers[member.breaker]
-        others = self.members[visit.index + 1 :]
-        if (later := self.ways.relaxed_wait(breaker, others)) is not None:
-            return Refused(later)
+        if (later := self.ways.relaxed_wait(breaker, self.members[index + 1 :])) is not None:
+            self._refuse(visit, later)
+            return None
         permit = breaker.try_acquire()
-        if permit is not None:
-            return permit
-        now = self._refusals[visit.index] = breaker.snapshot()
-        return Refused(now.retry_after)
+        if permit is None:
+            now = self._refusals[index] = breaker.snapshot()
+            self._refuse(visit, now.retry_after)
+        return permit
 
-    def go(self, visit: CallRecord) -> None:
-        """A call goes out."""
+    def _refuse(self, visit: CallRecord, seconds: float | None) -> None:
+        self._refused[visit.index] = seconds
+        visit.outcome = visit.outcome or "refused"
+
+    async def _call(self, visit: CallRecord, permit: Permit) -> A | None:
+        member = visit.member
         visit.attempts += 1
-        self.calls += 1
-        if visit.attempts == 1 and visit.member.breaker is not None:
-            self.ways.retry_budget(visit.member.breaker).deposit()
+        self._calls += 1
+        if visit.attempts == 1 and member.breaker is not None:
+            self.ways.retry_budget(member.breaker).deposit()
+        failed: BaseException
+        try:
+            answer: A = await self._backend.ask(self._question, member.call, member.acall)
+        except BaseException as error:
+            failed = error
+        else:
+            await self._backend.run(self._answered, visit, permit, answer)
+            return answer
+        ended = await self._backend.run(self._unanswered, visit, permit, failed)
+        if ended is not None:
+            raise ended  # out here, so that a caller's own exception gets no context of ours
+        return None
 
-    def answered(self, visit: CallRecord, permit: Permit, answer: A) -> Event:
-        """An answer came."""
+    def _answered(self, visit: CallRecord, permit: Permit, answer: A) -> None:
         permit.success()
         self._charge(visit, visit.member.took(answer))
-        visit.outcome, self.answer, self.answer_of = "ok", answer, visit
-        return fallback_policy.Answered()
+        visit.outcome = "ok"
 
-    def too_late(
-        self, visit: CallRecord, permit: Permit, answer: A | None, error: BaseException | None
-    ) -> None:
-        """Somebody else answered before; what it took counts, though not for the answer."""
-        permit.ignore()
-        took = visit.member.took(answer) if answer is not None else usage_of(error)
-        self._charge(visit, took, of_answer=False)
-        visit.outcome, visit.error = "cancelled", error
-
-    def detach(self) -> None:
-        """Who is being asked is done by itself, and keeps its record then."""
-        self._visit = None
-
-    def failed(self, visit: CallRecord, permit: Permit, error: BaseException) -> Event:
-        """None came; what is no `Exception` is passed on once it is recorded."""
-        visit.error, visit.outcome = error, "error"
+    def _unanswered(
+        self, visit: CallRecord, permit: Permit, error: BaseException
+    ) -> BaseException | None:
+        """Take note of a call without an answer; what ends the chain, or None."""
+        visit.error, visit.outcome, visit.failures = error, "error", visit.failures + 1
         # A breaker of its own may have let nothing out.
         calls = getattr(error, "calls", 0) if isinstance(error, BreakerOpen) else 1
-        visit.attempts, self.calls = visit.attempts + calls - 1, self.calls + calls - 1
+        visit.attempts, self._calls = visit.attempts + calls - 1, self._calls + calls - 1
         self._charge(visit, usage_of(error), calls=calls)
         ended = self._ended(visit, error)
         if ended is not None:
             permit.ignore()
             return ended
-        return self._judged(visit, permit, error)
-
-    def _ended(self, visit: CallRecord, error: BaseException) -> Event | None:
-        """What an error is that says nothing of the service; None: it does."""
-        is_stopped = not isinstance(error, Exception) or getattr(error, "kind", "") == "cancelled"
-        if is_stopped or self.cancelled.is_set():
-            visit.outcome = "cancelled"
-            return fallback_policy.Cancelled()
-        if getattr(error, "ends_chain", False) or self._ears.raised(error):
-            self._fatal = error
-            return fallback_policy.Cancelled()
         self._errors[visit.index] = error
         if isinstance(error, BreakerOpen):  # one of its own
-            visit.outcome = "refused"
-            return Refused(error.retry_after)
-        if getattr(error, "kind", "") == "budget":  # nobody else may spend it either
-            self._spent = str(error)
-            return fallback_policy.Spent()
+            permit.ignore()
+            visit.outcome, self._refused[visit.index] = "refused", error.retry_after
+        else:
+            self._judge(visit, permit, error)
         return None
 
-    def _judged(self, visit: CallRecord, permit: Permit, error: BaseException) -> Failed:
-        """Whether asking again helps, and what the breaker says to it."""
-        member = visit.member
+    def _ended(self, visit: CallRecord, error: BaseException) -> BaseException | None:
+        """What an error ends the chain with; None: another may answer."""
+        kind = getattr(error, "kind", "")
+        is_ours = isinstance(error, Exception)
+        if not is_ours or kind == "cancelled" or self._question.cancelled.is_set():
+            visit.outcome = "cancelled"
+            return self._error("the run was stopped", "cancelled") if is_ours else error
+        if getattr(error, "ends_chain", False) or self._ears.raised(error):
+            return error
+        # Nobody else may spend it either.
+        return self._error(str(error), "budget") if kind == "budget" else None
+
+    def _judge(self, visit: CallRecord, permit: Permit, error: BaseException) -> None:
+        """Whether asking again helps, and when; a service that asks for a longer wait is left until then."""
+        member, index = visit.member, visit.index
         seen = as_failure_of(error)
         # An answer that nothing can be made of is no `AgentFailed`: the next one may do better.
         said = seen if isinstance(seen, AgentFailed) else None
         retryable = said is not None and said.retryable and is_retryable(said.failure, _patterns())
-        asked = said.retry_after if said is not None else None
-        refused = None
-        if retryable and member.breaker is not None:
+        self._failed[index] = retryable
+        if said is None or not retryable:
+            permit.ignore()
+            return
+        asked = said.retry_after
+        is_long = asked is not None and asked > PATIENCE
+        if member.breaker is None:
+            permit.ignore()
+        else:
             permit.failure(error, *([asked] if asked else []))
             self.ways.failed(member.breaker)
-            if asked is not None and asked > fallback_policy.PATIENCE:
+            if asked is not None and is_long:
                 self.ways.postpone(member.breaker, asked, error)
             now = self.ways.breakers[member.breaker].snapshot()
             if now.state == "OPEN":
-                self._refusals[visit.index] = now
-                refused = Refused(now.retry_after)
-        else:
-            permit.ignore()
-        left = [meter.left for meter in self._meters if meter.left is not None]
-        return Failed(
-            retryable,
-            getattr(error, "kind", ""),
-            asked,
-            refused,
-            (member.breaker is None and member.asks_again) or bool(said and said.gave_up),
-            min(left, default=None),
-        )
+                self._refusals[index], self._refused[index] = now, now.retry_after
+                return
+        if said.gave_up or (member.breaker is None and member.asks_again):
+            return  # it has asked again by itself
+        if is_long:
+            self._refused[index] = asked
+        elif visit.failures <= self._retries and self.work == WORKS[0]:
+            self._plan_retry(visit, asked)
 
-    def hold(self, wait: fallback_policy.Wait | fallback_policy.Pause) -> bool:
-        """Tell of a wait; False: there is to be none, as all who ask there have retried too often."""
-        if isinstance(wait, fallback_policy.Pause):
-            names = ", ".join(self.members[index].name for index in self.chain.refused)
-            self._say(f"waiting {wait.seconds:.1f} s until one of {names} may be asked again")
-            return True
-        member = self.members[wait.member]
-        if member.breaker and not self.ways.retry_budget(member.breaker).try_withdraw():
-            return False
-        said = quoted(error_text(self._errors[wait.member])[:ERROR_LENGTH])
-        again = (
-            f"{member.name} is asked again (retry {self.chain.failures} of {self.chain.retries})"
-        )
-        self._say(f"waiting {wait.seconds:.1f} s, then {again} error={said}")
-        return True
-
-    def held(self, wait: fallback_policy.Wait | fallback_policy.Pause) -> Event:
-        """A wait is over."""
-        if self.cancelled.is_set():
-            return fallback_policy.Cancelled()
-        is_pause = isinstance(wait, fallback_policy.Pause)
-        return fallback_policy.Resumed() if is_pause else fallback_policy.Waited()
-
-    def reduce(self) -> Event:
-        """Ask for less from here on, where there is less."""
-        make = getattr(self.question, "simpler", None)
-        if make is None:
-            return fallback_policy.Irreducible()
-        self.question = self._ears.on(make())
-        self._say(
-            f"work={fallback_policy.WORKS[self.chain.work + 1]} reason={quoted('nobody answered')}"
-        )
-        return fallback_policy.Reduced()
+    def _plan_retry(self, visit: CallRecord, asked: float | None) -> None:
+        backoff, failures = self.ways.backoff, visit.failures
+        left = min((meter.left for meter in self._meters if meter.left is not None), default=None)
+        visit.retry = backoff.wait(failures, self.task, offset=1, retry_after=asked, left=left)
+        if visit.retry is None:  # nothing would be left of the time: whoever asks may come back
+            later = backoff.delay(failures, self.task, offset=1)
+            self._refused[visit.index] = max(later, asked or 0.0)
 
     # --- Records ----------------------------------------------------------------------------------
 
-    def _charge(
-        self, visit: CallRecord, took: CallUsage, *, calls: int = 1, of_answer: bool = True
-    ) -> None:
+    def _charge(self, visit: CallRecord, took: CallUsage, *, calls: int = 1) -> None:
         cost = dollars_said(took.cost)
         member = visit.member
         if cost is None and member.kind == "llm":
@@ -554,18 +633,17 @@ class ChainRun(Generic[A]):
             took.model or total.model,
             took.request_id or total.request_id,
         )
-        if of_answer:
-            self.usage, self.cost = self.usage + took.usage, self.cost + (cost or 0.0)
-            self._is_priced = self._is_priced or cost is not None
+        self.usage, self._cost = self.usage + took.usage, self._cost + (cost or 0.0)
+        self._is_priced = self._is_priced or cost is not None
         for meter in self._meters:
             news = meter.charge(calls=calls, tokens=took.usage.total, cost=cost or 0.0)
             for name, text in news.items() if meter is self.ways.meter else ():
                 self._say(f"budget={name} {text}", warning=True)
 
-    def close(self, visit: CallRecord) -> None:
+    def _close(self, visit: CallRecord) -> None:
         """Keep the record of a member that is done with."""
         member, error = visit.member, visit.error if visit.outcome != "ok" else None
-        if member.breaker is None or (visit.attempts == 0 and visit.outcome != "refused"):
+        if member.breaker is None or visit.outcome is None:
             return
         if visit.attempts == 0:
             if visit.index in self._refused_before:
@@ -590,7 +668,7 @@ class ChainRun(Generic[A]):
                 request_id=took.request_id,
                 task=self.task,
                 breaker=member.breaker,
-                work=visit.work,
+                work=self.work,
             )
         )
 
@@ -601,37 +679,18 @@ class ChainRun(Generic[A]):
 
     # --- The end ----------------------------------------------------------------------------------
 
-    def result(self) -> A:
-        """The answer.
-
-        Raises:
-            BreakerOpen: nobody can be asked before a time.
-            AgentError: nobody answered, the budget is spent, or the run was stopped.
-        """
-        ending = self.chain.ending
-        if ending == "answered":
-            assert self.answer is not None
-            return self.answer
-        took: dict[str, Any] = {"usage": self.usage, "cost": self.total_cost}
-        if self._fatal is not None:
-            raise self._fatal
-        if ending == "cancelled":
-            raise LLMError("the run was stopped", "cancelled", **took)
-        if ending == "spent":
-            raise LLMError(self._spent, "budget", **took)
-        if ending == "refused":
-            raise self._refusal()
-        raise self._failure()
-
     @property
-    def total_cost(self) -> float | None:
+    def cost(self) -> float | None:
         """US dollars of all calls, as far as they are known; None: of none."""
-        return self.cost if self._is_priced else None
+        return self._cost if self._is_priced else None
+
+    def _error(self, message: str, kind: ErrorKind) -> LLMError:
+        return LLMError(message, kind, usage=self.usage, cost=self.cost)
 
     def _refusal(self) -> BreakerOpen:
         """Of those who can be asked again, who can first."""
-        known = [(s, i) for i, s in self.chain.refused.items() if s is not None]
-        seconds, index = min(known) if known else (None, min(self.chain.refused))
+        known = [(s, i) for i, s in self._refused.items() if s is not None]
+        seconds, index = min(known) if known else (None, min(self._refused))
         member = self.members[index]
         now = self._refusals.get(index)
         own = self._errors.get(index)
@@ -644,25 +703,25 @@ class ChainRun(Generic[A]):
             self.ways.clock.now().timestamp(),
             said,
             between_probes=now is not None and now.state != "OPEN" and not now.is_probing,
-            calls=self.calls,
+            calls=self._calls,
             tokens=self.usage.total,
-            cost=self.cost,
+            cost=self._cost,
         )
 
     def _failure(self) -> AgentError:
         """What those who were asked said, as one error."""
-        failed = [self.members[index] for index in self.chain.failed]
-        errors = [self._errors[index] for index in self.chain.failed]
+        failed = [self.members[index] for index in self._failed]
+        errors = [self._errors[index] for index in self._failed]
         first = errors[0]
         if len(errors) == 1 and isinstance(first, AgentError):
             first.gave_up, first.tokens = True, self.usage.total or first.tokens
-            first.cost = self.total_cost
+            first.cost = self.cost
             return first
         told = [f"{m.name}: {error_text(error)}" for m, error in zip(failed, errors, strict=True)]
         whole = told[0] if len(told) == 1 else f"nobody answered: {'; '.join(told)}"
         final: dict[str, Any] = {
-            "retryable": any(one.retryable for one in self.chain.failed.values()),
-            "cost": self.total_cost,
+            "retryable": any(self._failed.values()),
+            "cost": self.cost,
             "gave_up": True,
         }
         if isinstance(first, LLMError):

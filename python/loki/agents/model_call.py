@@ -39,7 +39,7 @@ from loki.base.error import OUTAGES, ErrorKind, LLMError, UsageError
 from loki.base.secret import holds_secret, mask_secrets
 from loki.base.time import Clock, Duration, SystemClock, argument_seconds
 from loki.base.tokens import TokenUsage, clip_line, tokens_said
-from loki.decision.fallback_policy import retry_after
+from loki.decision.retry import retry_after
 
 # --- What became of a call ----------------------------------------------------------------------------
 

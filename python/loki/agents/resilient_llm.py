@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from loki.action.agent_protocol import LLM, Answer, Request
+from loki.agents.backend import BLOCKING, EVENT_LOOP, Backend, run_through
 from loki.agents.fallback_chain import (
+    RETRIES,
     WAIT,
     CallUsage,
     ChainOptions,
@@ -16,13 +18,11 @@ from loki.agents.fallback_chain import (
     Endpoint,
     LocalBreakers,
 )
-from loki.agents.fallback_driver import adrive, drive
 from loki.base.error import UsageError
 from loki.base.time import Clock, Duration, SystemClock, argument_seconds
 from loki.decision.backoff import Backoff
 from loki.decision.breaker import call_arguments
 from loki.decision.budget import Budget, Meter
-from loki.decision.fallback_policy import RETRIES, WORKS
 from loki.decision.price import Price, Prices
 from loki.memory.call_log import Calls
 
@@ -51,8 +51,6 @@ class ResilientLLM:
             it is spent nothing more is asked.
         parallel: calls to one model at a time; fewer while it recovers from an outage. None: as many
             as like.
-        hedge: after this long without an answer the next model is asked, too; the first answer wins
-            and the other call is cancelled. None: never.
         wait: how long a request waits, all pauses together, where no model may be asked before a time;
             0: not at all.
         breaker: arguments of `loki.Breaker` for breakers in memory, beside those for calls of models
@@ -91,7 +89,6 @@ class ResilientLLM:
         calls: Calls | None = None,
         budget: Budget | None = None,
         parallel: int | None = None,
-        hedge: Duration | None = None,
         wait: Duration = WAIT,
         breaker: Mapping[str, Any] | None = None,
         ways: ChainOptions | None = None,
@@ -117,7 +114,6 @@ class ResilientLLM:
             prices if isinstance(prices, Prices) else Prices(prices),
             calls or Calls(),
             Meter(budget, time) if budget else None,
-            hedge=None if hedge is None else argument_seconds("hedge", hedge),
             parallel=parallel,
             wait=argument_seconds("wait", wait),
         )
@@ -140,16 +136,17 @@ class ResilientLLM:
             BreakerOpen: no model can be asked before a time.
             LLMError: none answered (``gave_up``), the budget is spent or the run was stopped.
         """
-        run = self._run(request)
-        return _whole(run, drive(run))
+        return run_through(self._ask(request, BLOCKING))
 
     async def acomplete(self, request: Request) -> Answer:
         """The same without blocking the event loop."""
-        run = self._run(request)
-        return _whole(run, await adrive(run))
+        return await self._ask(request, EVENT_LOOP)
 
-    def _run(self, request: Request) -> ChainRun[Answer]:
-        return ChainRun(self._members, request, self.ways, request.task, self.ways.wait)
+    async def _ask(self, request: Request, backend: Backend) -> Answer:
+        ways = self.ways
+        run = ChainRun(self._members, request, ways, request.task, ways.wait, backend)
+        answer = await run.ask()
+        return replace(answer, usage=run.usage, cost=run.cost, work=run.work)
 
     def __repr__(self) -> str:
         return f"<ResilientLLM: {' -> '.join(f'{one.provider}/{one.model}' for one in self.llms)}>"
@@ -157,8 +154,3 @@ class ResilientLLM:
 
 def _took(answer: Answer) -> CallUsage:
     return CallUsage(answer.usage, answer.cost, answer.model, answer.request_id)
-
-
-def _whole(run: ChainRun[Answer], answer: Answer) -> Answer:
-    work = WORKS[run.chain.work]
-    return replace(answer, usage=run.usage, cost=run.total_cost, work=work)

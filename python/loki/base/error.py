@@ -13,6 +13,10 @@ class LokiError(Exception):
     """Base of every error that loki raises on purpose."""
 
 
+class IllegalTransition(Exception):
+    """An event came in a phase that does not expect it: a bug in a driver."""
+
+
 class UsageError(LokiError):
     """The caller asked for something that cannot be done as asked."""
 
@@ -57,7 +61,7 @@ class AgentError(LokiError):
             retryable: asking again could help: an outage, which the agent's circuit breaker counts.
                 A wrong key, a bad request or a mistake in a command is none.
             output: what it printed.
-            retry_after: seconds that its service asked to wait (see `loki.decision.fallback_policy`).
+            retry_after: seconds that its service asked to wait (see `loki.decision.retry`).
             tokens, cost: what it took nevertheless, in tokens and US dollars, where known: budgets
                 count that, too.
             gave_up: whoever raises it has asked again already, as often as makes sense.

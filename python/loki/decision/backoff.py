@@ -90,7 +90,7 @@ class Backoff:
 
         Args:
             failures: as for ``delay``, like ``key`` and ``offset``.
-            retry_after: what the service asked for (see `loki.decision.fallback_policy`). It is obeyed
+            retry_after: what the service asked for (see `loki.decision.retry`). It is obeyed
                 where it is longer, beyond ``cap``, too: the service knows when it will be back.
             left: seconds until the deadline, negative where it is past; None: there is none.
 

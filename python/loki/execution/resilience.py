@@ -66,7 +66,6 @@ def ways(workspace: Workspace) -> ChainOptions:
         config.loop.infrastructure_retries,
         Prices(own),
         Calls(workspace.store),
-        hedge=config.models.hedge,
         parallel=config.models.parallel,
         wait=config.models.wait,
     )

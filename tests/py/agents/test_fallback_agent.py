@@ -59,7 +59,7 @@ def test_the_next_agent_stands_in(tmp_path: Path, clock: ManualClock, calls: Kep
     ]
 
 
-def test_async_agents_in_an_event_loop(tmp_path: Path, clock: ManualClock, calls: Kept) -> None:
+def test_async_agents(tmp_path: Path, clock: ManualClock, calls: Kept) -> None:
     async def first(_: loki.Briefing) -> Any:
         await asyncio.sleep(0)
         raise loki.AgentError("your credit is used up", retryable=False)
@@ -69,8 +69,12 @@ def test_async_agents_in_an_event_loop(tmp_path: Path, clock: ManualClock, calls
         return {"a.py": "x = 1"}
 
     agent = chain(clock, calls, first, second)
-    assert asyncio.run(agent.apropose(brief(tmp_path))).agent == "second"
-    assert agent.propose(brief(tmp_path)).agent == "second", "and outside of one"
+    assert agent.propose(brief(tmp_path)).agent == "second"
+
+    async def inside() -> Any:
+        return agent.propose(brief(tmp_path))
+
+    assert asyncio.run(inside()).agent == "second", "and inside of an event loop"
 
 
 def test_one_that_retries_by_itself_is_left_to_it(

@@ -368,6 +368,63 @@ def test_one_model_at_two_places(world: World) -> None:
         world.ask(world.llm(one, other))
 
 
+def _breakers(world: World, *models: ScriptedLLM) -> dict[str, loki.Breaker]:
+    return {model.breaker: _never_opens(world) for model in models}
+
+
+def test_waits_grow_and_each_model_has_five_retries(world: World) -> None:
+    a, b = world.model("a", *[error()] * 9), world.model("b", *[error("server")] * 9)
+    with pytest.raises(LLMError, match="overloaded.*server"):
+        world.ask(world.llm(a, b, breakers=_breakers(world, a, b)))
+    assert world.clock.waits == [5, 10, 20, 40, 80] * 2
+    assert (len(a.asked), len(b.asked)) == (6, 6)
+
+
+def test_the_longer_of_wait_and_hint_is_waited(world: World) -> None:
+    a = world.model("a", error(retry_after=1.0), error(retry_after=300.0), answer())
+    world.ask(world.llm(a, breakers=_breakers(world, a)))
+    assert world.clock.waits == [5, 300]
+
+
+def test_a_spent_retry_budget_leaves_it_to_the_next(world: World) -> None:
+    a, b = world.model("a", *[error()] * 9), world.model("b")
+    llm = world.llm(a, b, breakers=_breakers(world, a, b))
+    llm.ways.retry_budgets[a.breaker] = loki.RetryBudget(0, 0, 1, world.clock)
+    assert world.ask(llm).text == "done"
+    assert (a.asked, b.asked) == ([0, 5], [5])
+
+
+def test_a_breaker_that_only_a_person_closes_is_no_reason_to_come_back(world: World) -> None:
+    closed = BreakerOpen("api/example/a", None, 0.0, "a person opened it")
+    a, b = world.model("a", *[closed] * 2), world.model("b", error("authentication"))
+    with pytest.raises(LLMError, match="it is authentication"):
+        world.ask(world.llm(a, b))
+    with pytest.raises(AllRefused, match="a person opened it") as raised:
+        world.ask(world.llm(a))
+    assert raised.value.retry_after is None
+
+
+def test_less_is_asked_of_those_whom_it_helps_without_retries(world: World) -> None:
+    """Not of who cannot be asked, nor of who failed at the whole for another reason."""
+    down, key = world.model("a", *[error("timeout")] * 9), world.model("b", error("authentication"))
+    long, odd = (
+        world.model("c", *[error("too_long")] * 9),
+        world.model("d", *[error("timeout")] * 9),
+    )
+    least = request("less", simpler=lambda: request("least"))
+    llm = world.llm(down, key, long, odd, breakers={**_breakers(world, key, long, odd),
+                    down.breaker: loki.Breaker(threshold=3, window=60, clock=world.clock)})  # fmt: skip
+    with pytest.raises(BreakerOpen):
+        world.ask(llm, request("all", simpler=lambda: least))
+    asked = {m.model: [r.messages[0].text for r in m.requests] for m in (down, key, long, odd)}
+    assert asked == {
+        "a": ["all"] * 3,
+        "b": ["all"],
+        "c": ["all", "less", "least"],
+        "d": [*["all"] * 6, "less", "least"],
+    }
+
+
 @pytest.mark.parametrize("models", [(), ("a", "a")])
 def test_models_that_make_no_chain(models: tuple[str, ...]) -> None:
     with pytest.raises(loki.UsageError, match="expected one or more, each of them once"):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from loki.decision.fallback_policy import retry_after
+from loki.decision.retry import retry_after
 
 NOW = datetime(2026, 4, 4, 10, 15, 30, 250_000, tzinfo=timezone.utc)
 DAY = 86_400

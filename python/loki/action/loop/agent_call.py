@@ -38,10 +38,10 @@ from loki.base.error import AgentError, AllRefused, BreakerOpen, LLMError, Usage
 from loki.base.secret import mask_secrets
 from loki.base.time import seconds
 from loki.base.tokens import dollars_said, tokens, tokens_said
-from loki.decision.fallback_policy import LIMIT
 from loki.decision.honesty import rules
 from loki.decision.monitor.completion_check import Claim, claims
 from loki.decision.monitor.tool_call import ToolCall, known
+from loki.decision.retry import LIMIT
 from loki.memory.quote import one_line, quoted
 from loki.memory.reflection import as_reflection
 from loki.recognition.failure import Failure
@@ -457,6 +457,11 @@ def run_coroutine(
             for cancel in cancels:
                 cancel()
             raise
+
+
+def result_of(answer: Any, started: Callable[[Callable[[], None]], object] = lambda _: None) -> Any:
+    """What somebody else's function answered, awaited where it is to be; see `run_coroutine`."""
+    return run_coroutine(answer, started) if inspect.isawaitable(answer) else answer
 
 
 async def awaited(answer: Awaitable[Any]) -> Any:

@@ -85,10 +85,10 @@ from loki.action.loop.loop_state import (
     with_current,
     without_request,
 )
+from loki.base.error import IllegalTransition
 from loki.base.log import quoted
 from loki.base.time import isoformat
 from loki.decision.drift import drift
-from loki.decision.fallback_policy import IllegalTransition
 from loki.decision.loop_policy import (
     RETRY,
     Action,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from loki.action.agent_protocol import Briefing, Proposal, ReflectionRequest
+from loki.action.agent_protocol import WORKS, Briefing, Proposal, ReflectionRequest
 from loki.action.changes.change import Edit, Merge, Merged
 from loki.action.changes.executor import Executor
 from loki.action.changes.project_copies import ProjectCopies
@@ -64,7 +64,6 @@ from loki.base.error import LokiError
 from loki.base.log import log_event, quoted, write
 from loki.base.time import Clock
 from loki.decision.budget import UNLIMITED, Budget
-from loki.decision.fallback_policy import WORKS
 from loki.decision.loop_policy import Subject, bearing
 from loki.people import signal
 from loki.people.human_review_store import HumanReviews

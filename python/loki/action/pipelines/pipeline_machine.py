@@ -45,9 +45,9 @@ from loki.action.pipelines.pipeline_state import (
     shared,
     with_stage,
 )
+from loki.base.error import IllegalTransition
 from loki.base.time import isoformat
 from loki.decision.backoff import Backoff
-from loki.decision.fallback_policy import IllegalTransition
 
 # --- The moves: into a stage, past its approval, through a try, to an end -----------------------------
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from loki.agents.agent_report import Report, shows_outage
-from loki.agents.fallback_chain import CallUsage, ChainOptions, ChainRun, Endpoint
-from loki.agents.fallback_driver import adrive, asleep, drive, spread
+from loki.agents.backend import BLOCKING, EVENT_LOOP, Backend, run_through
+from loki.agents.fallback_chain import CallUsage, ChainOptions, ChainRun, Endpoint, spread
 from loki.agents.model_call import outage
 from loki.agents.preset import preset
 from loki.base.error import AgentError, BreakerOpen, LLMError
@@ -73,47 +74,6 @@ def judged(error: Exception, name: str, ways: ChainOptions) -> Exception:
     return outage(error, name, ways.clock.now()) or NoOutage(error)
 
 
-@dataclass(frozen=True)
-class Way:
-    """How one call is made.
-
-    Attributes:
-        retries: after outages; None: as many as all have.
-        judged: tells an outage from what nobody asks again for; None: as `judged` does.
-        is_whole: what is called passes breakers of its own, as members of it do, but asks them once.
-    """
-
-    retries: int | None = None
-    judged: Judge | None = None
-    is_whole: bool = False
-
-    def run(
-        self,
-        ways: ChainOptions,
-        name: str,
-        task: str,
-        ask: Callable[[Question], Any],
-        wait: float | None,
-    ) -> ChainRun[Answered]:
-        """One question on its way.
-
-        Args:
-            ways, name, task, wait: as `call` takes them.
-            ask: asks once; what it raises is judged.
-        """
-        provider, _, model = name.removeprefix("api/").partition("/")
-        member: Endpoint[Answered] = Endpoint(
-            ask,
-            lambda _: CallUsage(),
-            provider,
-            model,
-            None if self.is_whole else name,
-            asks_again=not self.is_whole,
-        )
-        question = Question(task, retries=self.retries)
-        return ChainRun([member], question, ways, task, ways.wait if wait is None else wait)
-
-
 class Heard:
     """What the calls for one answer raise: judged for the chain, kept for the caller."""
 
@@ -129,11 +89,8 @@ class Heard:
         """
 
         def ask(_question: Question) -> Answered:
-            try:
+            with self._judging(judged):
                 return Answered(function())
-            except Exception as error:
-                self._raised.append(error)
-                raise judged(error) from error
 
         return ask
 
@@ -141,78 +98,99 @@ class Heard:
         """The same of one whose answer is awaited."""
 
         async def ask(_question: Question) -> Answered:
-            try:
+            with self._judging(judged):
                 return Answered(await function())
-            except Exception as error:
-                self._raised.append(error)
-                raise judged(error) from error
 
         return ask
 
-    def answer(self, run: ChainRun[Answered]) -> Any:
-        """What comes of a chain.
+    @contextmanager
+    def _judging(self, judged: Judge) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            self._raised.append(error)
+            raise judged(error) from error
 
-        Raises:
-            Exception: what the caller is to see; see `seen`.
+    async def outcome(self, run: ChainRun[Answered]) -> Answered | Exception:
+        """What comes of a chain: the answer, or the exception that the caller is to see.
+
+        As a value: a coroutine cannot raise whatever a function can, a `StopIteration` for instance.
         """
         try:
-            return drive(run).value
+            return await run.ask()
         except (NoOutage, AgentError, BreakerOpen) as error:
-            final = seen(error, self._raised)
-        raise final  # out here, so that the caller's own exception gets no context of ours
-
-    async def aanswer(self, run: ChainRun[Answered]) -> Any:
-        """The same without blocking the event loop."""
-        try:
-            return (await adrive(run)).value
-        except (NoOutage, AgentError, BreakerOpen) as error:
-            final = seen(error, self._raised)
-        raise final
+            return seen(error, self._raised)
 
 
-def call(
-    ways: ChainOptions,
-    name: str,
-    task: str,
-    function: Callable[[], T],
-    wait: float | None = None,
-    **how: Any,
-) -> T:
-    """Call a function; see `loki.Monitor.call`, and `Way` for ``how``."""
-    way, heard = Way(**how), Heard()
-    if not name:
-        return function()
-    ask = heard.asking(function, way.judged or partial(judged, name=name, ways=ways))
-    return cast(T, heard.answer(way.run(ways, name, task, ask, wait)))
+def unwrapped(outcome: Answered | Exception) -> Any:
+    """The answer of an outcome; raised where it is an exception, which gets no context of ours."""
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome.value
 
 
-async def acall(
-    ways: ChainOptions,
-    name: str,
-    task: str,
-    function: Callable[[], Awaitable[T]],
-    wait: float | None = None,
-    **how: Any,
-) -> T:
-    """Await a function's answer; see `loki.Monitor.acall`, and `Way` for ``how``."""
-    way, heard = Way(**how), Heard()
-    if not name:
-        return await function()
-    ask = heard.aasking(function, way.judged or partial(judged, name=name, ways=ways))
-    return cast(T, await heard.aanswer(way.run(ways, name, task, ask, wait)))
+@dataclass(frozen=True)
+class Way:
+    """How the calls of one service, or of one agent, are made.
+
+    Attributes:
+        ways: how is asked.
+        name: of the breaker; "": what is called passes its own.
+        task: what it is for, or "".
+        wait: seconds to wait, all pauses together; None: as ``ways`` say.
+        retries: after outages; None: as many as all have.
+        judged: tells an outage from what nobody asks again for; None: as `judged` does.
+        is_whole: what is called passes breakers of its own, as members of it do, but asks them once.
+    """
+
+    ways: ChainOptions
+    name: str
+    task: str = ""
+    wait: float | None = None
+    retries: int | None = None
+    judged: Judge | None = None
+    is_whole: bool = False
+
+    def call(self, function: Callable[[], T]) -> T:
+        """Call a function; see `loki.Monitor.call`."""
+        if not self.name:
+            return function()
+        heard = Heard()
+        ask = heard.asking(function, self._judge)
+        return cast(T, unwrapped(run_through(heard.outcome(self._run(ask, BLOCKING)))))
+
+    async def acall(self, function: Callable[[], Awaitable[T]]) -> T:
+        """Await a function's answer; see `loki.Monitor.acall`."""
+        if not self.name:
+            return await function()
+        heard = Heard()
+        ask = heard.aasking(function, self._judge)
+        return cast(T, unwrapped(await heard.outcome(self._run(ask, EVENT_LOOP))))
+
+    def _judge(self, error: Exception) -> Exception:
+        judge = self.judged or partial(judged, name=self.name, ways=self.ways)
+        return judge(error)
+
+    def _run(self, ask: Callable[[Question], Any], backend: Backend) -> ChainRun[Answered]:
+        provider, _, model = self.name.removeprefix("api/").partition("/")
+        member: Endpoint[Answered] = Endpoint(
+            ask,
+            lambda _: CallUsage(),
+            provider,
+            model,
+            None if self.is_whole else self.name,
+            asks_again=not self.is_whole,
+        )
+        question = Question(self.task, retries=self.retries)
+        wait = self.ways.wait if self.wait is None else self.wait
+        return ChainRun([member], question, self.ways, self.task, wait, backend)
 
 
 async def astream(
-    ways: ChainOptions,
-    name: str,
-    task: str,
-    function: Callable[[], AsyncIterator[T]],
-    is_silent: Callable[[T], bool],
-    wait: float | None = None,
+    way: Way, function: Callable[[], AsyncIterator[T]], is_silent: Callable[[T], bool]
 ) -> AsyncIterator[T]:
     """The events of a stream; see `loki.Monitor.astream`."""
-    begin = partial(begun, function, is_silent)
-    events, stream = await acall(ways, name, task, begin, wait)
+    events, stream = await way.acall(partial(begun, function, is_silent))
     for event in events:
         yield event
     async for event in stream:
@@ -245,9 +223,6 @@ def seen(error: Exception, heard: list[Exception]) -> Exception:
         return error
     is_ours = isinstance(error, LLMError) and error.kind in {"budget", "cancelled"}
     return error if is_ours or not heard else heard[-1]
-
-
-# --- What the breaker of a tool is told ---------------------------------------------------------------
 
 
 # --- The breaker of a service that a program asks by itself -------------------------------------------
@@ -294,7 +269,7 @@ class ReportedCalls:
                 seconds = refusal.retry_after
                 if seconds is None or seconds > until - self._ways.clock.monotonic():
                     raise
-            await asleep(self._ways.clock, spread(seconds), threading.Event())
+            await EVENT_LOOP.sleep(self._ways.clock, spread(seconds), threading.Event())
 
     def passed(self) -> None:
         """An answer came."""
@@ -346,9 +321,10 @@ class FallbackCalls:
     """
 
     def __init__(self, ways: ChainOptions, task: str = "", wait: float | None = None) -> None:
-        self._ways, self._task, self._wait = ways, task, wait
+        self._ways, self._task = ways, task
         # Members have counted what their calls took.
-        self._of_whole = replace(ways, meter=None), _NAME, task
+        without = replace(ways, meter=None)
+        self._whole = Way(without, _NAME, task, wait, judged=self._judged, is_whole=True)
         # What came of members since the whole was asked, and what they raised for that.
         self._said: list[tuple[Exception, Exception]] = []
 
@@ -364,7 +340,7 @@ class FallbackCalls:
             Exception: whatever the function raised.
         """
         try:
-            return call(self._ways, name, self._task, function, 0.0, retries=0)
+            return self._once(name).call(function)
         except Exception as error:
             raised = self._noted(error)
         raise raised  # out here, so that the caller's own exception gets no context of ours
@@ -372,10 +348,13 @@ class FallbackCalls:
     async def amember(self, name: str, function: Callable[[], Awaitable[T]]) -> T:
         """The same without blocking the event loop."""
         try:
-            return await acall(self._ways, name, self._task, function, 0.0, retries=0)
+            return await self._once(name).acall(function)
         except Exception as error:
             raised = self._noted(error)
         raise raised
+
+    def _once(self, name: str) -> Way:
+        return Way(self._ways, name, self._task, 0.0, retries=0)
 
     def whole(self, function: Callable[[], T]) -> T:
         """Ask the whole, and again after a wait where outages and open breakers left it without an answer.
@@ -387,21 +366,15 @@ class FallbackCalls:
             BreakerOpen: no member may be asked before a time.
             Exception: whatever the function raised.
         """
-
-        def ask() -> T:
-            self._said.clear()
-            return function()
-
-        return call(*self._of_whole, ask, self._wait, judged=self._judged, is_whole=True)
+        return self._whole.call(partial(self._anew, function))
 
     async def awhole(self, function: Callable[[], Awaitable[T]]) -> T:
         """The same without blocking the event loop."""
+        return await self._whole.acall(partial(self._anew, function))
 
-        async def ask() -> T:
-            self._said.clear()
-            return await function()
-
-        return await acall(*self._of_whole, ask, self._wait, judged=self._judged, is_whole=True)
+    def _anew(self, function: Callable[[], T]) -> T:
+        self._said.clear()
+        return function()
 
     def _noted(self, error: Exception) -> Exception:
         """What a member is to raise: what its client did, where that was called at all."""

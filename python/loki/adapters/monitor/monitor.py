@@ -67,7 +67,7 @@ from loki.recognition.pattern import HIGH
 from loki.runtime import Runtime
 
 if TYPE_CHECKING:
-    from loki.adapters.monitor.breaker_call import FallbackCalls
+    from loki.adapters.monitor.breaker_call import FallbackCalls, Way
     from loki.agents.fallback_chain import ChainOptions
     from loki.workspace import Workspace
 
@@ -754,18 +754,13 @@ class Monitor:
             Exception: whatever the function raised: at once where that is no outage, else once the
                 retries are spent.
         """
-        from loki.adapters.monitor.breaker_call import call
-
-        return call(self._ways, name, self.task, lambda: function(*args, **kwargs), self.wait)
+        return self._way(name).call(partial(function, *args, **kwargs))
 
     async def acall(
         self, name: str, function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """`call` of a coroutine function, in the running event loop."""
-        from loki.adapters.monitor.breaker_call import acall
-
-        ask = partial(function, *args, **kwargs)
-        return await acall(self._ways, name, self.task, ask, self.wait)
+        return await self._way(name).acall(partial(function, *args, **kwargs))
 
     def astream(
         self, name: str, function: Callable[[], AsyncIterator[T]], is_silent: Callable[[T], bool]
@@ -779,7 +774,12 @@ class Monitor:
         """
         from loki.adapters.monitor.breaker_call import astream
 
-        return astream(self._ways, name, self.task, function, is_silent, self.wait)
+        return astream(self._way(name), function, is_silent)
+
+    def _way(self, name: str) -> Way:
+        from loki.adapters.monitor.breaker_call import Way
+
+        return Way(self._ways, name, self.task, self.wait)
 
     def fallback_calls(self) -> FallbackCalls:
         """One call of a model whose members are asked in turn by somebody else: each through its breaker."""

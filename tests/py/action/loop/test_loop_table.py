@@ -39,7 +39,7 @@ from loki.action.loop.loop_events import (
     Waited,
 )
 from loki.action.loop.loop_state import Phase, State
-from loki.decision.fallback_policy import IllegalTransition
+from loki.base.error import IllegalTransition
 from support.loop import (
     NOON,
     PASS,

@@ -21,7 +21,7 @@ from loki.action.loop.loop_events import (
     Validated,
 )
 from loki.action.loop.loop_state import Phase, State
-from loki.decision.fallback_policy import IllegalTransition
+from loki.base.error import IllegalTransition
 from support.loop import NOON, MakeFailure, World, change, fail, setting
 
 NEEDED = ReviewNeeded("review-1", "Decide whether it goes on.")

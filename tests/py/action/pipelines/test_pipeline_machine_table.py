@@ -12,7 +12,7 @@ from loki.action.pipelines.pipeline_state import (
     RollBack,
     RunStage,
 )
-from loki.decision.fallback_policy import IllegalTransition
+from loki.base.error import IllegalTransition
 from support.loop import NOON
 from support.pipeline import EVENTS, states
 
