@@ -10,16 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loki.base import codec
 from loki.base.time import isoformat, moment
+from loki.memory.learning.candidate import Candidate, Candidates, Source
 from loki.memory.quote import one_line, quoted
 from loki.memory.sign import SIGNS, Run, Sighting, folder_of
 from loki.memory.store import Store
-
-if TYPE_CHECKING:
-    from loki.memory.learning.candidate import Candidate
 
 # --- The log of runs that are over --------------------------------------------------------------------
 
@@ -139,8 +137,6 @@ def _closed(
     now: datetime,
     reason: str,
 ) -> Closed:
-    from loki.memory.learning.candidate import Candidates
-
     at = isoformat(now)
     name = folder_of(branch) + SIGNS
 
@@ -175,8 +171,6 @@ def candidate_of(sign: Sighting, succeeded: Callable[[str], bool], at: str) -> C
         succeeded: whether a task has succeeded.
         at: the time, ISO 8601 UTC.
     """
-    from loki.memory.learning.candidate import Candidate, Source
-
     error = str(sign.failure)
     tasks = [task for task in sign.tasks if not succeeded(task)]
     if sign.tasks and not tasks:
