@@ -7,6 +7,7 @@ climbs (a call from a module into one of a layer above it).
 
 from __future__ import annotations
 
+import gc
 import inspect
 import sys
 import tempfile
@@ -72,6 +73,8 @@ def rank(module: str) -> int:
 def watched(work: Callable[[], object]) -> Walk:
     """What a piece of work passes, in all threads that it begins."""
     walk = Walk()
+    gc.collect()
+    gc.disable()  # what is left of other work is not passed by this one
     threading.setprofile(walk)
     sys.setprofile(walk)
     try:
@@ -79,6 +82,7 @@ def watched(work: Callable[[], object]) -> Walk:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
+        gc.enable()
     return walk
 
 
