@@ -19,7 +19,7 @@ from loki.decision.budget import UNLIMITED, Budget
 
 if TYPE_CHECKING:
     from loki.action.changes.change import Change
-    from loki.action.changes.project_copies import ProjectCopies
+    from loki.action.changes.scratch_copy import ProjectCopies
     from loki.action.checks.check import Check, CheckResult
     from loki.action.task import TaskSpec
     from loki.memory.reflection import Reflection

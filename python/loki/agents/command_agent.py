@@ -29,8 +29,7 @@ from loki.action.agent_protocol import (
     Verdict,
 )
 from loki.action.changes.change import Change, Edit
-from loki.action.changes.project_copies import ProjectCopies
-from loki.action.changes.scratch_copy import repository, scratch_folder
+from loki.action.changes.scratch_copy import ProjectCopies, repository, scratch_folder
 from loki.action.changes.tree import Tree, open_regular
 from loki.action.processes.command_guard import command_guard_of
 from loki.action.processes.command_line import leading_assignments, split_command_line

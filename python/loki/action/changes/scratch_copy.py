@@ -18,21 +18,15 @@ import shutil
 import stat
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from loki.action.changes.git import git, run_git
 from loki.action.changes.safe_path import ancestors
-from loki.action.changes.tree import (
-    FINE,
-    RACY,
-    Entry,
-    Tree,
-    content_hash,
-    open_regular,
-    stamp_of,
-)
+from loki.action.changes.tree import FINE, RACY, Entry, Tree, content_hash, open_regular, stamp_of
 from loki.base import locks, path_containment
 from loki.base.error import AgentError, StoreError
 from loki.base.path_containment import parent
@@ -464,3 +458,79 @@ def _refuse_mounts(root: str) -> None:
         place = _ESCAPE.sub(lambda found: bytes([int(found[1], 8)]), line.split(b" ")[4])
         if (place + b"/").startswith(os.fsencode(root) + b"/"):
             raise OSError(errno.EBUSY, "something is mounted in it", root)
+
+
+# --- Copies for whoever works on a task: one is kept, as new each time ---------------------------------
+
+
+class ProjectCopies:
+    """Copies of one project; nothing is written before the first is asked for.
+
+    Example:
+        >>> import tempfile
+        >>> from loki.action.changes.tree import Tree
+        >>> copies = ProjectCopies()
+        >>> with copies.copy(Tree.scan(tempfile.mkdtemp())) as copy:
+        ...     sorted(copy.entries)
+        []
+        >>> copies.close()
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._stack = ExitStack()
+        self._folder = ""
+        self._given: Tree | None = None
+        self._is_over = False
+
+    @contextmanager
+    def copy(self, tree: Tree) -> Iterator[Tree]:
+        """A copy of the project as it is, of which nobody else knows; what is done in it is thrown away.
+
+        Args:
+            tree: the project.
+
+        Raises:
+            OSError: it could not be written.
+        """
+        if not self._lock.acquire(blocking=False):  # somebody who is asked at the same time
+            with scratch_folder() as folder:
+                yield tree.copy_to(_place(folder, tree))
+            return
+        try:
+            yield self._as_new(tree)
+        finally:
+            self._lock.release()
+            if self._is_over:
+                self.close()
+
+    def close(self) -> None:
+        """Remove what is kept; where somebody works in it, when they are done."""
+        self._is_over = True
+        if self._lock.acquire(blocking=False):
+            try:
+                self._stack.close()
+                self._given = None
+            finally:
+                self._lock.release()
+
+    def _as_new(self, tree: Tree) -> Tree:
+        given, self._given = self._given, None
+        if given is not None:
+            try:
+                self._given = refresh_copy(given, tree, os.path.join(self._folder, "aside"))
+            except OSError as error:
+                logger.debug("the copy of %s is made anew: %s", tree.root, error)
+        if self._given is None:
+            self._stack.close()
+            self._folder = self._stack.enter_context(scratch_folder())
+            place = _place(self._folder, tree)
+            copied = tree.copy_to(place)
+            if str(copied.root) != os.path.realpath(place):  # a part of a larger repository
+                return copied
+            self._given = copied
+        return self._given
+
+
+def _place(folder: str, tree: Tree) -> str:
+    return os.path.join(folder, os.path.basename(tree.root) or "project")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from loki.action.agent_protocol import WORKS, Briefing, Proposal, ReflectionRequest
 from loki.action.changes.change import Edit, Merge, Merged
 from loki.action.changes.executor import Executor
-from loki.action.changes.project_copies import ProjectCopies
+from loki.action.changes.scratch_copy import ProjectCopies
 from loki.action.changes.tree import Tree
 from loki.action.checks.check import Check, CheckResult, Report
 from loki.action.checks.check_runner import CheckRunner

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from loki.action.changes.project_copies import ProjectCopies
-from loki.action.changes.scratch_copy import refresh_copy
+from loki.action.changes.scratch_copy import ProjectCopies, refresh_copy
 from loki.action.changes.tree import Tree
 
 
