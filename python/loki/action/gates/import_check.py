@@ -27,6 +27,7 @@ from loki.action.checks.imports import (
     imports_of,
     language_of,
     locate,
+    unread,
 )
 from loki.action.checks.imports.node_resolution import package_of
 from loki.action.checks.imports.project_files import above
@@ -34,6 +35,7 @@ from loki.action.gates.gate import ADVISORY, BLOCKING, Subject, Violation
 from loki.action.gates.yaml_model import Strict, read_beside
 from loki.action.strategies.dependency.installed import PythonEnvironment, environment
 from loki.base import glob
+from loki.base.grammar import INSTALL
 
 # --- Whether what an import names outside of the project is absent ------------------------------------
 
@@ -238,6 +240,12 @@ MAX_IMPORTERS = 20_000
 def import_check(subject: Subject) -> list[Violation]:
     """Find imports, added or broken by the change, that lead nowhere."""
     check = _Check(subject, Absence(subject.after, subject.root))
+    for edit in subject.change.edits:
+        if unread(edit.path):
+            kind = posixpath.splitext(edit.path)[1]
+            subject.warn(
+                f"{GATE}: {kind} files are not checked: their grammar is not here; install it: {INSTALL}"
+            )
     found = list(check.broken_importers())
     for edit in subject.written:
         found += check.added(edit.path, edit.after or b"")

@@ -7,13 +7,12 @@ optional package (``pip install loki-core[gates]``): https://tree-sitter.github.
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import posixpath
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
@@ -26,80 +25,67 @@ from loki.action.changes.change import Edit
 from loki.action.changes.safe_path import ancestors
 from loki.action.changes.scratch_copy import scratch_folder
 from loki.action.checks.command_detection import MANIFEST
-from loki.action.checks.imports.javascript_imports import is_balanced, is_compiled
+from loki.action.gates.added_lines import lex
 from loki.action.gates.data_parsers import PARSERS, Problem
 from loki.action.gates.gate import ADVISORY, BLOCKING, Subject, Validation, Violation
 from loki.action.gates.yaml_model import Strict, read_beside
 from loki.action.processes import process
 from loki.action.processes.command_line import find_program
+from loki.base.grammar import INSTALL, Grammar, parse, place
 from loki.recognition.failure import recognize
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Node
 
 
 # --- By tree-sitter, for languages whose own parser is not here ---------------------------------------
 
-MAX_BYTES = 2_000_000
-"""Of a text that is parsed; chosen, not measured: a second's work."""
-
 _SHOWN = 30
+_PARTNERS = {"(": ")", "[": "]", "{": "}", "${": "}"}
 
 
-class NoGrammar(Exception):
-    """The package with a grammar is not installed."""
-
-
-def check_by_grammar(grammar: Grammar, content: bytes) -> None:
-    """Raise a `Problem` at the first place where a text does not fit a grammar.
+def grammar_problem(root: Node, content: bytes) -> Problem | None:
+    """The first place where a text does not fit its grammar.
 
     Args:
-        grammar: of the language.
+        root: of the text's tree.
         content: the text, UTF-8.
-
-    Raises:
-        NoGrammar: the grammar, or tree-sitter itself, is not installed.
-        Problem: the text does not fit.
     """
-    root = _parser(grammar).parse(content).root_node
     if not root.has_error:
-        return
-    node = next(_errors(root), root)
-    row, column = node.start_point
-    line = content.split(b"\n")[row]
-    place = (row + 1, len(line[:column].decode("utf-8", "replace")) + 1)
-    raise Problem(_message(node, content), *place)
+        return None
+    node = _error(root)
+    return Problem(_message(node, content), *place(node, content))
 
 
-@cache
-def _parser(grammar: Grammar) -> Parser:
-    try:
-        tree_sitter = importlib.import_module("tree_sitter")
-        package = importlib.import_module(grammar.package)
-    except ImportError as error:
-        raise NoGrammar(str(error)) from None
-    parser: Parser = tree_sitter.Parser(tree_sitter.Language(getattr(package, grammar.function)()))
-    return parser
-
-
-def _errors(root: Node) -> Iterator[Node]:
-    """The errors, the first in the text first; of nested ones the innermost."""
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        inside = [child for child in node.children if child.has_error or child.is_missing]
+def _error(root: Node) -> Node:
+    """The first error in the text; of nested ones the innermost."""
+    for node in _nodes(root):
+        inside = any(child.has_error or child.is_missing for child in node.children)
         if node.is_missing or (node.is_error and not inside):
-            yield node
-        stack += reversed(inside)
+            return node
+    return root
 
 
-def _kinds(root: Node) -> Iterator[str]:
-    """The kinds of all pieces of a text."""
+def is_balanced(root: Node) -> bool:
+    """Whether every bracket among a text's tokens has its partner."""
+    opened: list[str] = []
+    for node in _nodes(root):
+        if node.is_missing:
+            continue
+        if node.type in _PARTNERS:
+            opened.append(_PARTNERS[node.type])
+        elif node.type in _PARTNERS.values() and (not opened or opened.pop() != node.type):
+            return False
+    return not opened
+
+
+def _nodes(root: Node) -> Iterator[Node]:
+    """All pieces of a text, in its order."""
     stack = [root]
     while stack:
         node = stack.pop()
-        yield node.type
-        stack += node.children
+        yield node
+        stack += reversed(node.children)
 
 
 def _message(node: Node, content: bytes) -> str:
@@ -183,13 +169,6 @@ def _column(output: str, content: bytes, line: int) -> int | None:
 GATE = "syntax_check"
 
 
-class Grammar(Strict):
-    """A module that has a grammar, and its function that gives it."""
-
-    package: str
-    function: str
-
-
 class _Tool(Strict):
     command: tuple[str, ...]
     needs: str = ""
@@ -218,7 +197,6 @@ class _Knowledge(Strict):
     languages: tuple[Language, ...]
     template_marks: tuple[str, ...]
     template_languages: tuple[str, ...]
-    install: Mapping[str, str]
 
 
 @cache
@@ -314,7 +292,7 @@ class _Judge:
         return violation
 
     def _verdict(self, language: Language, path: str, content: bytes) -> _Verdict | None:
-        problem = _parsed(language, content) if language.parser else None
+        problem = _parsed(language, content)
         by_tools: Problem | bool | None = True
         if problem is not None or not language.parser:
             by_tools = self._by_tools(language, path, content)
@@ -322,23 +300,24 @@ class _Judge:
             return None
         if problem is not None:
             return _Verdict(problem)
-        by_grammar = self._by_grammar(language, content)
+        root = parse(language.grammar, content) if language.grammar else None
+        by_grammar = grammar_problem(root, content) if root else None
         is_known = self._is_known(language, path, content)
         if isinstance(by_tools, Problem):
-            if by_grammar is True and self._is_dialect(language, content):
+            if root and not by_grammar and _is_dialect(language, root):
                 return None
-            # Without the grammar the tokens tell a dialect, but no mistake in one.
-            is_dialect = by_grammar is None and bool(language.dialects)
+            # Without the grammar a dialect can be told, but no mistake in one.
+            is_dialect = root is None and bool(language.dialects)
             is_certain = is_known and not (is_dialect and is_compiled(_text(content)))
             return _Verdict(_placed(by_tools, by_grammar), is_certain)
-        if isinstance(by_grammar, Problem):
+        if root and by_grammar:
             # Brackets that do not match are wrong in every version of the language.
-            is_certain = not language.lags or not is_balanced(_text(content))
+            is_certain = not language.lags or not is_balanced(root)
             return _Verdict(by_grammar, is_known and is_certain)
-        if by_grammar is None:
+        if root is None:
             self.subject.warn(
                 f"{GATE}: {language.name} is not checked: neither its tool nor its grammar is here; "
-                f"install the grammar: {knowledge().install['grammar']}"
+                f"install the grammar: {INSTALL}"
             )
         return None
 
@@ -355,27 +334,6 @@ class _Judge:
         manifest = self.subject.after.json(posixpath.join(folder, MANIFEST))
         tables = (manifest.get(key) for key in ("dependencies", "devDependencies"))
         return frozenset(name for table in tables if isinstance(table, dict) for name in table)
-
-    def _is_dialect(self, language: Language, content: bytes) -> bool:
-        """Whether what the tool refuses and the grammar takes is more than a rule beyond grammar."""
-        assert language.grammar is not None
-        root = _parser(language.grammar).parse(content).root_node
-        return any(kind in language.dialects for kind in _kinds(root))
-
-    def _by_grammar(self, language: Language, content: bytes) -> Problem | bool | None:
-        """A problem; True: none; None: not known."""
-        if language.grammar is None or len(content) > MAX_BYTES:
-            return None
-        try:
-            content.decode("utf-8")
-            check_by_grammar(language.grammar, content)
-        except UnicodeDecodeError as error:
-            return Problem(f"not UTF-8: {error.reason}", content[: error.start].count(b"\n") + 1)
-        except Problem as problem:
-            return problem
-        except NoGrammar:
-            return None
-        return True
 
     def _by_tools(self, language: Language, path: str, content: bytes) -> Problem | bool | None:
         """The problem of the tool that came farthest; True: one takes it; None: none could say."""
@@ -417,9 +375,31 @@ class _Judge:
         )
 
 
+def _is_dialect(language: Language, root: Node) -> bool:
+    """Whether what the tool refuses and the grammar takes is more than a rule beyond grammar."""
+    return any(node.type in language.dialects for node in _nodes(root))
+
+
+def is_compiled(text: str) -> bool:
+    """Whether a text seems to have what a compiler turns into JavaScript first: JSX, or decorators.
+
+    Example:
+        >>> is_compiled("const a = <p>1</p>;"), is_compiled("@store class A {}")
+        (True, True)
+        >>> is_compiled("if (a < b) { c = a <= 1; d.e #f }"), is_compiled("'@a' // @b <p>")
+        (False, False)
+    """
+    return _COMPILED.search(lex(text, "javascript").code) is not None
+
+
+_COMPILED = re.compile(r"(?:^|[(=?:,&|{};>]|\breturn\b)\s*<(?:[A-Za-z_$]|>)|(?<![\w$.])@[A-Za-z_$]")
+
+
 def _parsed(language: Language, content: bytes) -> Problem | None:
     try:
-        PARSERS[language.parser](content.decode("utf-8-sig"))
+        text = content.decode("utf-8-sig")
+        if language.parser:
+            PARSERS[language.parser](text)
     except UnicodeDecodeError as error:
         return Problem(f"not UTF-8: {error.reason}", content[: error.start].count(b"\n") + 1)
     except Problem as problem:
@@ -431,9 +411,9 @@ def _text(content: bytes) -> str:
     return content.decode("utf-8", "replace")
 
 
-def _placed(problem: Problem, other: Problem | bool | None) -> Problem:
+def _placed(problem: Problem, other: Problem | None) -> Problem:
     """A tool's words with the column that the grammar has for the same line."""
-    if isinstance(other, Problem) and problem.column is None and other.line == problem.line:
+    if other and problem.column is None and other.line == problem.line:
         return Problem(str(problem), problem.line, other.column)
     return problem
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,16 +20,9 @@ def no_tools(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def no_grammars(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def no_grammars(monkeypatch: pytest.MonkeyPatch) -> None:
     """An installation without the extra."""
-
-    def missing(grammar: syntax_check.Grammar) -> None:
-        raise syntax_check.NoGrammar(grammar.package)
-
-    syntax_check._parser.cache_clear()
-    with monkeypatch.context() as patch:
-        patch.setattr(syntax_check, "_parser", missing)
-        yield
+    monkeypatch.setattr(syntax_check, "parse", lambda _grammar, _content: None)
 
 
 GRAMMAR_CASES = [

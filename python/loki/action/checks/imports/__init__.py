@@ -1,7 +1,8 @@
 """What files import, and which files of the project that is; pure, over paths and a function that reads.
 
 `imports_of` extracts (Python, JavaScript, TypeScript, Go); `locate` and `resolve` say which files of the
-project an import names. `Files` is the project: paths, and how to read one.
+project an import names. `Files` is the project: paths, and how to read one. JavaScript, TypeScript and Go are
+read by tree-sitter's grammars: without that extra (`loki.base.grammar`) their imports are not known.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from loki.action.checks.imports import (
 )
 from loki.action.checks.imports.import_location import EXTERNAL, FOUND, MISSING, Location
 from loki.action.checks.imports.project_files import Files, Import
+from loki.base.grammar import Grammar, is_installed
 
 __all__ = [
     "EXTERNAL",
@@ -29,20 +31,16 @@ __all__ = [
     "language_of",
     "locate",
     "resolve",
+    "unread",
 ]
 
 LANGUAGES = {
     **dict.fromkeys((".py", ".pyi"), "python"),
-    **dict.fromkeys((".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts"), "javascript"),
+    **dict.fromkeys(javascript_imports.GRAMMARS, "javascript"),
     ".go": "go",
 }
 """Language by file extension; TypeScript's imports are JavaScript's."""
 
-_EXTRACT: dict[str, Callable[[str], tuple[Import, ...]]] = {
-    "python": python_imports.imports_of,
-    "javascript": javascript_imports.imports_of,
-    "go": go_imports.imports_of,
-}
 _LOCATE: dict[str, Callable[[Import, str, Files], Location]] = {
     "python": python_imports.locate,
     "javascript": node_resolution.locate,
@@ -51,8 +49,20 @@ _LOCATE: dict[str, Callable[[Import, str, Files], Location]] = {
 
 
 def language_of(path: str) -> str | None:
-    """The language whose imports a file has; None where loki does not know them."""
-    return LANGUAGES.get(posixpath.splitext(path)[1].lower())
+    """The language whose imports a file has; None where loki cannot know them."""
+    return LANGUAGES.get(_extension(path)) if unread(path) is None else None
+
+
+def unread(path: str) -> Grammar | None:
+    """The grammar that is not installed, and without which nobody knows what a file imports."""
+    extension = _extension(path)
+    grammars = {**javascript_imports.GRAMMARS, ".go": go_imports.GRAMMAR}
+    grammar = grammars.get(extension)
+    return None if grammar is None or is_installed(grammar) else grammar
+
+
+def _extension(path: str) -> str:
+    return posixpath.splitext(path)[1].lower()
 
 
 def imports_of(path: str, content: bytes) -> tuple[Import, ...]:
@@ -70,13 +80,15 @@ def imports_of(path: str, content: bytes) -> tuple[Import, ...]:
         [('./b', 1, 17)]
     """
     language = language_of(path)
-    if language is None:
-        return ()
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         return ()
-    return _EXTRACT[language](text)
+    if language == "python":
+        return python_imports.imports_of(text)
+    if language == "javascript":
+        return javascript_imports.imports_of(path, text.encode())
+    return go_imports.imports_of(text.encode()) if language == "go" else ()
 
 
 def locate(import_: Import, importer: str, files: Files) -> Location:
@@ -87,7 +99,7 @@ def locate(import_: Import, importer: str, files: Files) -> Location:
         importer: path of the file that it stands in; its extension tells the language.
         files: the project.
     """
-    language = language_of(importer)
+    language = LANGUAGES.get(_extension(importer))
     return _LOCATE[language](import_, importer, files) if language else Location(EXTERNAL)
 
 

@@ -4,60 +4,42 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from loki.action.checks.imports.import_location import EXTERNAL, FOUND, MISSING, Location
 from loki.action.checks.imports.project_files import Files, Import, join
+from loki.base.grammar import Grammar, parse, place
 
-# Imports stand between the package clause and everything else (go.dev/ref/spec, "Source file
-# organization"), so what comes first that is neither ends the search.
-_TOKEN = re.compile(
-    r"""
-    (?P<blank>\s+|//[^\n]*|/\*[\s\S]*?\*/)
-  | (?P<string>"(?:[^"\\\n]|\\.)*"|`[^`]*`)
-  | (?P<word>[^\W\d]\w*)
-  | (?P<sign>[().;])
-""",
-    re.VERBOSE,
-)
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+GRAMMAR = Grammar("tree_sitter_go")
+
 _MODULE = re.compile(r'^[ \t]*module[ \t]+"?([^\s"]+)"?', re.MULTILINE)
 
 
-def imports_of(text: str) -> tuple[Import, ...]:
+def imports_of(content: bytes) -> tuple[Import, ...]:
     """What a Go file imports."""
-    found: list[Import] = []
-    is_import = is_grouped = False
-    name, before = "", ""
-    for kind, word, index in _tokens(text):
-        if word in {"func", "type", "var", "const"}:
-            break
-        if not is_import and before != "package":  # behind that stands a name
-            is_import, is_grouped, name = word == "import", False, ""
-            if word not in {"import", "package", ";"}:
-                break
-        elif kind == "string" and is_import:
-            line_start = text.rfind("\n", 0, index)
-            line = text.count("\n", 0, index) + 1
-            names = (name,) if name else ()
-            found.append(Import(word[1:-1], line, index - line_start, names=names))
-            is_import, name = is_grouped, ""
-        elif word == "(" and before == "import":
-            is_grouped = True
-        elif word == ")" or (word == ";" and not is_grouped):
-            is_import = False
-        else:
-            name = word if word != ";" else ""
-        before = word
+    root = parse(GRAMMAR, content)
+    declarations = (
+        [n for n in root.named_children if n.type == "import_declaration"] if root else []
+    )
+    found = []
+    for declaration in declarations:
+        inside = declaration.named_children
+        specs = (
+            inside[0].named_children if inside and inside[0].type == "import_spec_list" else inside
+        )
+        for spec in specs:
+            name, path = spec.child_by_field_name("name"), spec.child_by_field_name("path")
+            if path is not None:
+                names = (_text(name),) if name else ()
+                found.append(Import(_text(path)[1:-1], *place(path, content), names=names))
     return tuple(found)
 
 
-def _tokens(text: str) -> Iterator[tuple[str, str, int]]:
-    """(kind, text, index) up to what no import holds."""
-    index = 0
-    while match := _TOKEN.match(text, index):
-        index = match.end()
-        if match.lastgroup != "blank":
-            yield match.lastgroup or "", match[0], match.start()
+def _text(node: Node) -> str:
+    return (node.text or b"").decode()
 
 
 def locate(import_: Import, importer: str, files: Files) -> Location:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,16 +13,9 @@ from support.toolchain import need, need_node_modules
 
 
 @pytest.fixture
-def no_grammars(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def no_grammars(monkeypatch: pytest.MonkeyPatch) -> None:
     """An installation without the extra."""
-
-    def missing(grammar: syntax_check.Grammar) -> None:
-        raise syntax_check.NoGrammar(grammar.package)
-
-    syntax_check._parser.cache_clear()
-    with monkeypatch.context() as patch:
-        patch.setattr(syntax_check, "_parser", missing)
-        yield
+    monkeypatch.setattr(syntax_check, "parse", lambda _grammar, _content: None)
 
 
 @pytest.mark.parametrize("path", RIGHT)
