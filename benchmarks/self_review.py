@@ -22,7 +22,7 @@ import yaml
 
 from loki.action.changes.change import Change
 from loki.action.changes.tree import Tree
-from loki.action.gates.added_lines import Reader
+from loki.action.gates.added_lines import additions
 from loki.action.gates.gate import BLOCKING, Violation
 from loki.action.gates.self_review import self_review
 
@@ -58,8 +58,7 @@ class Tally:
         found = self_review(change, before)
         self.seconds += time.perf_counter() - begin
         self.changes += 1
-        additions = Reader(change, before).additions()
-        self.lines += sum(len(addition.added) for addition in additions)
+        self.lines += sum(len(addition.added) for addition in additions(change, before))
         self.said += [(release, violation) for violation in found]
 
 

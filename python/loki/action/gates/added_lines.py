@@ -1,4 +1,4 @@
-"""What a change adds to each file, in what kind of place it stands, and the faults that patterns show.
+"""What a change adds to each file, and in what kind of place it stands; code told from comments and strings.
 
 The lexer is no parser, but total and linear: where a language's own rules are intricate (regular expressions
 in JavaScript, markup in JSX) it may take a piece of code for a string up to the end of the line, and a rule
@@ -11,17 +11,57 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from loki.action.changes.tree import Tree
-from loki.action.gates.gate import Finding, Language, Rule, knowledge
+from loki.action.gates.gate import ADVISORY
+from loki.action.gates.yaml_model import Strict, read_beside
 from loki.decision.drift.task_relation import kinds_of_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from loki.action.changes.change import Change
+
+
+# --- Which language a file is of: ``languages.yml`` ---------------------------------------------------
+
+
+class Language(Strict):
+    """A language by the names of its files, and the lexer that takes it apart."""
+
+    name: str
+    lexer: str
+    suffixes: tuple[str, ...]
+    names: tuple[str, ...] = ()
+
+
+class _Languages(Strict):
+    version: int
+    languages: tuple[Language, ...]
+    generated: re.Pattern[str]
+
+    @cached_property
+    def by_name(self) -> dict[str, Language]:
+        return {n: one for one in self.languages for n in (*one.suffixes, *one.names)}
+
+
+@cache
+def _known() -> _Languages:
+    return read_beside(__file__, "languages.yml", _Languages)
+
+
+def language_of(path: str) -> Language | None:
+    """The language of a file, by its name; None where it is not known.
+
+    Example:
+        >>> [one and one.name for one in map(language_of, ("a.tsx", "deploy/Makefile", "a.txt"))]
+        ['javascript', 'shell', None]
+    """
+    name = PurePosixPath(path)
+    return _known().by_name.get(name.name) or _known().by_name.get(name.suffix)
 
 
 # --- Code told from comments and strings, well enough for rules on tokens -----------------------------
@@ -175,7 +215,7 @@ class Addition:
         before: its text before; None: it was not there.
         after: its text after; "": it is deleted.
         language: None where it is not known.
-        places: what kinds of place it stands in: test, example, script, program, …
+        places: what kinds of place it stands in: test, example, vendored, …
     """
 
     path: str
@@ -192,8 +232,7 @@ class Addition:
     @cached_property
     def was(self) -> Addition:
         """The file as it was, as if that were new."""
-        places = self.places - {"script"} | _script(self.language, self.before or "")
-        return Addition(self.path, None, self.before or "", self.language, places)
+        return Addition(self.path, None, self.before or "", self.language, self.places)
 
     @cached_property
     def added(self) -> frozenset[int]:
@@ -234,69 +273,32 @@ def added_lines(before: str, after: str) -> frozenset[int]:
     return frozenset(found)
 
 
-class Reader:
-    """Reads what a change adds; what is generated, minified, vendored or no text is left out."""
+def additions(change: Change, tree: Tree) -> Iterator[Addition]:
+    """What a change adds to each file; what is generated, minified, vendored or no text is left out.
 
-    def __init__(self, change: Change, tree: Tree) -> None:
-        self.change, self.tree = change, tree
-        self._after = {edit.path: edit.after for edit in change.edits}
-        self._programs: dict[str, bool] = {}
-
-    def additions(self) -> Iterator[Addition]:
-        """Each file that has a text before or after."""
-        for edit in self.change.edits:
-            if edit.mode == "symlink" or edit.size > MAX_SIZE:
-                continue
-            language = knowledge().language(edit.path)
-            places = kinds_of_path(edit.path)
-            if places & _UNREAD:
-                continue
-            before = self.before(edit.path)
-            after = "" if edit.after is None else _text(edit.after)
-            if after is None or before == after or _is_generated(after):
-                continue
-            places |= _script(language, after)
-            if self._is_program(edit.path):
-                places |= {"program"}
-            yield Addition(edit.path, before, after, language, places)
-
-    def before(self, path: str) -> str | None:
-        """The text of a file before the change; None where it was not there or is no text."""
-        entry = self.tree.entries.get(path)
-        if entry is None or entry.is_symlink or entry.size > MAX_SIZE:
-            return None
-        try:
-            return _text(self.tree.read(path))
-        except (OSError, ValueError):
-            return None
-
-    def after(self, path: str) -> str | None:
-        """The text of a file after the change."""
-        if path not in self._after:
-            return self.before(path)
-        content = self._after[path]
-        return None if content is None or len(content) > MAX_SIZE else _text(content)
-
-    def exists_after(self, path: str) -> bool:
-        """Whether there is such a file after the change."""
-        return self._after[path] is not None if path in self._after else path in self.tree.entries
-
-    def _is_program(self, path: str) -> bool:
-        """Whether the nearest folders above say that they hold a program, which may print."""
-        folder = path.rpartition("/")[0]
-        if folder not in self._programs:
-            marks = knowledge().program.items()
-            self._programs[folder] = any(
-                mark.search(text)
-                for name, mark in marks
-                if (text := self.after(f"{folder}/{name}".lstrip("/"))) is not None
-            ) or (folder != "" and self._is_program(folder))
-        return self._programs[folder]
+    Args:
+        change: the proposal.
+        tree: the project as it is.
+    """
+    for edit in change.edits:
+        places = kinds_of_path(edit.path)
+        if edit.mode == "symlink" or edit.size > MAX_SIZE or places & _UNREAD:
+            continue
+        before = _before(tree, edit.path)
+        after = "" if edit.after is None else _text(edit.after)
+        if after is not None and before != after and not _is_generated(after):
+            yield Addition(edit.path, before, after, language_of(edit.path), places)
 
 
-def _script(language: Language | None, text: str) -> frozenset[str]:
-    is_script = language and language.script and language.script.search(text)
-    return frozenset({"script"} if is_script else ())
+def _before(tree: Tree, path: str) -> str | None:
+    """The text of a file before the change; None where it was not there or is no text."""
+    entry = tree.entries.get(path)
+    if entry is None or entry.is_symlink or entry.size > MAX_SIZE:
+        return None
+    try:
+        return _text(tree.read(path))
+    except (OSError, ValueError):
+        return None
 
 
 def _text(content: bytes) -> str | None:
@@ -309,131 +311,32 @@ def _is_generated(text: str) -> bool:
     head = text[: 4 * MAX_LINE].split("\n", _HEAD_LINES)[:_HEAD_LINES]
     if any(len(line) > MAX_LINE for line in head):
         return True
-    return knowledge().generated.search("\n".join(head)) is not None
+    return _known().generated.search("\n".join(head)) is not None
 
 
-# --- Faults that a pattern shows, in any language -----------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A fault in a text.
 
-MAX_SHOWN = 60
-"""Characters of what was found that a description shows. Chosen, not measured."""
-
-_REPLACING = frozenset({"config", "shell", "ruby"})
-"""Languages in which strings go over lines without a sign, so that one may hold a comment."""
-
-_OPENERS = tuple("{}([,;:>|")
-
-
-def text_findings(addition: Addition) -> Iterator[Finding]:
-    """What the rules on text and tokens find in the whole file.
-
-    Rules run only where a text that they need stands in the file.
+    Attributes:
+        rule: which rule says so; with `key` it is what a fault that moved is known by.
+        concern: name of the concern.
+        path: the file, relative to the project.
+        line, column: where it begins, from 1.
+        last: the line in which it ends.
+        description: what is wrong, without the concern.
+        severity: blocking or advisory.
+        fix: what to do about it; "": what the concern says.
+        key: what was found, without its place and its indentation.
     """
-    language = addition.language
-    if language is None:
-        return
-    for rule in knowledge().rules:
-        if rule.languages and language.name not in rule.languages:
-            continue
-        if rule.not_in & addition.places or rule.file not in addition.after:
-            continue
-        if not any(need in addition.after for need in rule.needs):
-            continue
-        found = _in_comments if rule.where == "comments" else _in_code
-        yield from found(rule, addition)
 
-
-def _in_code(rule: Rule, addition: Addition) -> Iterator[Finding]:
-    lexed = addition.lexed
-    view = {"code": lexed.code, "source": lexed.source, "all": lexed.text}[rule.where]
-    for match in rule.regex.finditer(view):
-        begin = match.start() + len(match[0]) - len(match[0].lstrip())
-        # What begins inside of a string or a comment is not code.
-        if lexed.code[begin] != lexed.text[begin] or not lexed.text[begin].strip():
-            continue
-        first, last = lexed.line(begin), lexed.line(max(begin, match.end() - 1))
-        if rule.where == "all" and _has_comment(rule, match[0]):
-            continue
-        around = lexed.span(first - rule.look_behind, last)
-        if rule.unless and rule.unless.search(around):
-            continue
-        if rule.block and _is_meant(rule.block, lexed, match):
-            continue
-        where = (first, lexed.column(begin), last)
-        yield Finding.of(rule, addition.path, where, _described(rule, match), match[0])
-
-
-def _is_meant(block: str, lexed: Lexed, match: re.Match[str]) -> bool:
-    """Whether the block in which a match stands shows that it is no oversight."""
-    if block == "function":
-        begin = _opening(lexed.code, match.start(), "()")
-        return _KEYWORD.search(lexed.code[max(0, begin - 20) : begin]) is not None
-    begin = _opening(lexed.code, lexed.code.rfind("}", 0, match.start()), "{}")
-    line = lexed.line(begin)
-    before = lexed.span(line - 1, line - 1).strip()
-    body = lexed.text[begin + 1 : match.start()].rstrip().removesuffix("}")
-    is_said = before.startswith(("//", "*", "/*")) or "//" in body or "/*" in body
-    following = lexed.code[match.end() : match.end() + 200]
-    return is_said or _CHOICE.match(body) is not None or _NOTHING.match(following) is None
-
-
-_KEYWORD = re.compile(r"\b(?:if|for|while|switch|catch|with|match)\s*$")
-_CHOICE = re.compile(r"\s*(?:(?:const|let|var)\s+)?[\w.$\[\]'\"?!]+\s*=(?!=)[^;\n]*;?\s*\Z")
-_NOTHING = re.compile(
-    r"\s*(?:return\b\s*(?:null|undefined|false|0|''|\"\"|\[\s*\]|\{\s*\})?\s*;?\s*)?(?:\}|\Z)"
-)
-_FARTHEST = 4_000
-"""Characters that are looked back for the beginning of a block. Chosen, not measured."""
-
-
-def _opening(code: str, at: int, pair: str) -> int:
-    """Where the bracket begins that ends at an offset; some offset before where that is far."""
-    depth = 0
-    for offset in range(at, max(-1, at - _FARTHEST), -1):
-        if code[offset] == pair[1]:
-            depth += 1
-        elif code[offset] == pair[0]:
-            depth -= 1
-            if depth == 0:
-                return offset
-    return max(0, at - _FARTHEST)
-
-
-def _has_comment(rule: Rule, text: str) -> bool:
-    # "all" is looked at for the comments that excuse; a TODO is a fault by its comment.
-    return rule.concern == "swallowed_error" and ("//" in text or "/*" in text)
-
-
-def _described(rule: Rule, match: re.Match[str]) -> str:
-    groups = match.groupdict()
-    name = next((v for k, v in groups.items() if k.startswith("name") and v), "")
-    return rule.description.format(match=shown(match[0]), name=name)
-
-
-def shown(text: str) -> str:
-    """A piece of text in quotes, on one line, and not too long."""
-    plain = " ".join(text.split())
-    return repr(plain if len(plain) <= MAX_SHOWN else plain[: MAX_SHOWN - 1] + "…")
-
-
-def _in_comments(rule: Rule, addition: Addition) -> Iterator[Finding]:
-    lexed, language = addition.lexed, addition.language
-    for begin, end in lexed.comments:
-        text = lexed.text[begin:end]
-        if not any(need in text for need in rule.needs):
-            continue
-        line = lexed.line(begin)
-        head = lexed.code[lexed.starts[line - 1] : begin].rstrip()
-        if head and not head.endswith(_OPENERS):
-            continue  # behind code: it speaks of that
-        match = rule.regex.search(_bare(text))
-        if match is None:
-            continue
-        if language and language.name in _REPLACING and not addition.has_lost_lines:
-            continue
-        where = (line, lexed.column(begin), lexed.line(max(begin, end - 1)))
-        yield Finding.of(rule, addition.path, where, _described(rule, match), match[0])
-
-
-def _bare(comment: str) -> str:
-    """What a comment says, without its signs."""
-    return re.sub(r"^(?:#+|//+!?|/\*+|<!--+)[ \t]?|[ \t]*(?:\*+/|-->)$", "", comment)
+    rule: str
+    concern: str
+    path: str
+    line: int
+    column: int
+    last: int
+    description: str
+    severity: str = ADVISORY
+    fix: str = ""
+    key: str = ""

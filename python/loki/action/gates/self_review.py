@@ -1,7 +1,6 @@
-"""Self-review: what a careful person would ask about a change before it is applied.
+"""Self-review: what a careful person would ask about a change before it is applied, and no linter asks.
 
-Rules are data (``self-review.yml``) where they are patterns of text or tokens, and code where Python's
-syntax tree shows them. In doubt they are silent.
+Rules are data (``self-review.yml``) where they are patterns of text or tokens. In doubt they are silent.
 """
 
 from __future__ import annotations
@@ -10,19 +9,216 @@ import itertools
 import math
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Annotated
 
-from loki.action.gates.added_lines import Addition, Reader, text_findings
-from loki.action.gates.gate import ADVISORY, BLOCKING, GATE, Finding, Violation, knowledge
-from loki.action.gates.review_python import Imports, python_findings
+import yaml
+from pydantic import BeforeValidator, Field
+
+from loki.action.changes.change import Change, Edit
+from loki.action.changes.tree import Tree
+from loki.action.gates.added_lines import Addition, Finding, additions
+from loki.action.gates.gate import ADVISORY, BLOCKING, Violation
+from loki.action.gates.stubs import stub_findings
+from loki.action.gates.yaml_model import Strict
 from loki.base.secret import mask_secrets, unnamed
 from loki.decision.drift.task_relation import in_scope, kinds_of_path, path_kinds
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+GATE = "self_review"
 
-    from loki.action.changes.change import Change, Edit
-    from loki.action.changes.tree import Tree
+# --- What self-review knows: ``self-review.yml`` ------------------------------------------------------
+
+
+def _by_lines(text: str) -> re.Pattern[str]:
+    return re.compile(text, re.MULTILINE)
+
+
+_ByLines = Annotated[re.Pattern[str], BeforeValidator(_by_lines)]
+
+
+class Rule(Strict):
+    """A pattern of text or tokens that is a fault where a change adds it.
+
+    Attributes:
+        id, concern, severity, description, fix: what is said. ``{match}`` and ``{name}`` in the
+            description stand for what was found; no fix: the concern's.
+        regex: what is looked for.
+        where: ``code``, ``source``, ``comments`` or ``all``.
+        needs: texts of which one stands in every file that the regex can match in.
+        languages: empty: all.
+        not_in: kinds of place where it is no fault.
+        unless: what excuses it, in the statement.
+        of_function: only where the block is a function's, not a condition's or a loop's.
+    """
+
+    id: str
+    concern: str
+    severity: str = ADVISORY
+    description: str
+    fix: str = ""
+    regex: _ByLines
+    where: str = Field(alias="in")
+    needs: tuple[str, ...]
+    languages: frozenset[str] = frozenset()
+    not_in: frozenset[str] = frozenset()
+    unless: _ByLines | None = None
+    of_function: bool = False
+
+
+class Concern(Strict):
+    """What self-review looks for: the words it is called by, and what to do about it.
+
+    Attributes:
+        title, fix: those words.
+        security: what of it is certain goes to a person at once.
+    """
+
+    title: str
+    fix: str
+    security: bool = False
+
+
+class Knowledge(Strict):
+    """All of the file."""
+
+    version: int
+    concerns: Mapping[str, Concern]
+    secret: Mapping[str, re.Pattern[str]]
+    rules: tuple[Rule, ...]
+
+
+@cache
+def knowledge() -> Knowledge:
+    """What self-review knows.
+
+    Example:
+        >>> knowledge().concerns["destruction"].security
+        True
+    """
+    path = Path(__file__).with_name("self-review.yml")
+    data = yaml.load(path.read_text("utf-8"), Loader=yaml.CSafeLoader)
+    fragments: dict[str, str] = {}
+    for name, text in data.pop("fragments").items():
+        fragments[name] = _filled(text, fragments)
+    for rule in data["rules"]:
+        rule["regex"] = _filled(rule["regex"], fragments)
+    return Knowledge.model_validate(data)
+
+
+def _filled(text: str, fragments: dict[str, str]) -> str:
+    """A regex with the fragments that it names by ``{{name}}``."""
+    return _FRAGMENT.sub(lambda found: fragments[found[1]], text)
+
+
+_FRAGMENT = re.compile(r"\{\{(\w+)\}\}")
+
+
+# --- Faults that a pattern shows, in any language -----------------------------------------------------
+
+MAX_SHOWN = 60
+"""Characters of what was found that a description shows. Chosen, not measured."""
+
+_REPLACING = frozenset({"config", "shell", "ruby"})
+"""Languages in which strings go over lines without a sign, so that one may hold a comment."""
+
+_OPENERS = tuple("{}([,;:>|")
+
+
+def text_findings(addition: Addition) -> Iterator[Finding]:
+    """What the rules on text and tokens find in the whole file.
+
+    Rules run only where a text that they need stands in the file.
+    """
+    language = addition.language
+    if language is None:
+        return
+    for rule in knowledge().rules:
+        if rule.languages and language.name not in rule.languages:
+            continue
+        if rule.not_in & addition.places:
+            continue
+        if not any(need in addition.after for need in rule.needs):
+            continue
+        found = _in_comments if rule.where == "comments" else _in_code
+        yield from found(rule, addition)
+
+
+def _in_code(rule: Rule, addition: Addition) -> Iterator[Finding]:
+    lexed = addition.lexed
+    view = {"code": lexed.code, "source": lexed.source, "all": lexed.text}[rule.where]
+    for match in rule.regex.finditer(view):
+        begin = match.start() + len(match[0]) - len(match[0].lstrip())
+        # What begins inside of a string or a comment is not code.
+        if lexed.code[begin] != lexed.text[begin] or not lexed.text[begin].strip():
+            continue
+        first, last = lexed.line(begin), lexed.line(max(begin, match.end() - 1))
+        if rule.unless and rule.unless.search(lexed.span(first, last)):
+            continue
+        if rule.of_function and not _is_function(lexed.code, match.start()):
+            continue
+        yield _found(rule, addition.path, (first, lexed.column(begin), last), match)
+
+
+def _is_function(code: str, at: int) -> bool:
+    """Whether the bracket at an offset closes the parameters of a function, not a condition."""
+    begin = _opening(code, at)
+    return _KEYWORD.search(code[max(0, begin - 20) : begin]) is None
+
+
+_KEYWORD = re.compile(r"\b(?:if|for|while|switch|catch|with|match)\s*$")
+_FARTHEST = 4_000
+"""Characters that are looked back for the beginning of a block. Chosen, not measured."""
+
+
+def _opening(code: str, at: int) -> int:
+    """Where the bracket begins that ends at an offset; some offset before where that is far."""
+    depth = 0
+    for offset in range(at, max(-1, at - _FARTHEST), -1):
+        if code[offset] == ")":
+            depth += 1
+        elif code[offset] == "(":
+            depth -= 1
+            if depth == 0:
+                return offset
+    return max(0, at - _FARTHEST)
+
+
+def _found(rule: Rule, path: str, where: tuple[int, int, int], match: re.Match[str]) -> Finding:
+    plain = " ".join(match[0].split())
+    description = rule.description.format(match=shown(match[0]))
+    return Finding(rule.id, rule.concern, path, *where, description, rule.severity, rule.fix, plain)
+
+
+def shown(text: str) -> str:
+    """A piece of text in quotes, on one line, and not too long."""
+    plain = " ".join(text.split())
+    return repr(plain if len(plain) <= MAX_SHOWN else plain[: MAX_SHOWN - 1] + "…")
+
+
+def _in_comments(rule: Rule, addition: Addition) -> Iterator[Finding]:
+    lexed, language = addition.lexed, addition.language
+    for begin, end in lexed.comments:
+        text = lexed.text[begin:end]
+        if not any(need in text for need in rule.needs):
+            continue
+        line = lexed.line(begin)
+        head = lexed.code[lexed.starts[line - 1] : begin].rstrip()
+        if head and not head.endswith(_OPENERS):
+            continue  # behind code: it speaks of that
+        match = rule.regex.search(_bare(text))
+        if match is None:
+            continue
+        if language and language.name in _REPLACING and not addition.has_lost_lines:
+            continue
+        where = (line, lexed.column(begin), lexed.line(max(begin, end - 1)))
+        yield _found(rule, addition.path, where, match)
+
+
+def _bare(comment: str) -> str:
+    """What a comment says, without its signs."""
+    return re.sub(r"^(?:#+|//+!?|/\*+|<!--+)[ \t]?|[ \t]*(?:\*+/|-->)$", "", comment)
 
 
 # --- Secrets written into code: which names and shapes are secrets says `mask_secrets` ----------------
@@ -133,10 +329,13 @@ def _hidden(text: str, masked: str) -> Iterator[str]:
 
 
 def _is_real_key(value: str) -> bool:
-    known = knowledge().secret
-    if known["publishable"].search(value) or _is_placeholder(value):
+    if _is_publishable(value) or _is_placeholder(value):
         return False
     return _entropy(value) >= _LEAST_SHAPE_ENTROPY and any(c.isdigit() for c in value)
+
+
+def _is_publishable(value: str) -> bool:
+    return knowledge().secret["publishable"].search(value) is not None
 
 
 def _is_placeholder(value: str) -> bool:
@@ -156,7 +355,7 @@ def _named(name: str, value: str) -> tuple[str, str] | None:
     last = name.rpartition(".")[2]
     is_named = mask_secrets(f'{last}="{value}"') != f'{last}="{value}"'
     is_weak = knowledge().secret["weak_names"].search(last) is not None
-    if not is_named or not _may_be_secret(value, is_weak):
+    if not is_named or _is_publishable(value) or not _may_be_secret(value, is_weak):
         return None
     is_random = len(value) >= _LEAST_RANDOM and _entropy(value) >= _RANDOM_ENTROPY
     is_sure = is_random and not _is_placeholder(value)
@@ -248,11 +447,10 @@ MAX_VIOLATIONS = 50
 
 
 def self_review(change: Change, tree: Tree, scope: Sequence[str] = ()) -> list[Violation]:
-    """Look at what a change adds for eight concerns; nothing is written.
+    """Look at what a change adds for five concerns; nothing is written.
 
-    Destruction outside of the project, scope creep, swallowed errors, hard-coded secrets, unfinished
-    code, broken imports, debug leftovers, injection. What was there before is none of them, wherever
-    the change moves it.
+    Destruction outside of the project, scope creep, hard-coded secrets, unfinished code, disabled
+    checks. What was there before is none of them, wherever the change moves it.
 
     Args:
         change: the proposal.
@@ -267,64 +465,57 @@ def self_review(change: Change, tree: Tree, scope: Sequence[str] = ()) -> list[V
         >>> from loki.action.changes.change import Change
         >>> from loki.action.changes.tree import Tree
         >>> empty = Tree(Path("/nowhere"), {})
-        >>> change = Change.write({"a.py": "def f():\\n    breakpoint()\\n"})
+        >>> change = Change.write({"a.sh": "pytest || true\\n"})
         >>> [str(v) for v in self_review(change, empty)]
-        ['a.py:2:5: debug leftover: breakpoint() stops the program [self_review]']
+        ['a.sh:1:1: disabled check: a check that fails does not count here [self_review]']
     """
-    reader = Reader(change, tree)
-    additions = list(reader.additions())
-    found = list(scope_findings(change, tree, scope))
-    found += _new(additions)
-    found += _new_imports(reader, additions)
-    return _listed(found)
+    return _listed([*scope_findings(change, tree, scope), *_new(list(additions(change, tree)))])
 
 
-def _new(additions: list[Addition]) -> list[Finding]:
+def _new(looked_at: list[Addition]) -> list[Finding]:
     """What is found in the files as they will be, less what was found in them as they are."""
-    after = [f for a in additions if a.after for f in _findings(a)]
-    if not any(_is_added(f, a) for a in additions for f in after if f.path == a.path):
+    after = [f for a in looked_at if a.after for f in _findings(a)]
+    if not any(_is_added(f, a) for a in looked_at for f in after if f.path == a.path):
         return []
     names = {finding.rule for finding in after}
-    before = [f for a in additions if a.before for f in _findings(a.was) if f.rule in names]
-    habits = {(f.rule, f.path) for f in before if f.unusual}
+    before = [f for a in looked_at if a.before for f in _findings(a.was) if f.rule in names]
     # A fault that was there n times and will be m times is new m - n times.
     room = Counter((f.rule, f.key) for f in after)
     room.subtract((f.rule, f.key) for f in before)
-    by_path = {addition.path: addition for addition in additions}
+    by_path = {addition.path: addition for addition in looked_at}
     found = []
     for finding in after:
         if not _is_added(finding, by_path[finding.path]) or room[finding.rule, finding.key] <= 0:
             continue
         room[finding.rule, finding.key] -= 1
-        if not finding.unusual or (finding.rule, finding.path) not in habits:
-            found.append(finding)
+        found.append(finding)
     return found
 
 
 def _findings(addition: Addition) -> list[Finding]:
-    return [*text_findings(addition), *python_findings(addition), *secret_findings(addition)]
+    return [*text_findings(addition), *stub_findings(addition), *secret_findings(addition)]
 
 
 def _is_added(finding: Finding, addition: Addition) -> bool:
     return any(line in addition.added for line in range(finding.line, finding.last + 1))
 
 
-def _new_imports(reader: Reader, additions: list[Addition]) -> list[Finding]:
-    """Names imported in vain after the change, less those that were so before."""
-    imports = Imports(reader, additions)
-    found = (f for addition in additions for f in imports.findings(addition))
-    return [f for f in found if not _was_broken(f, additions, reader)]
-
-
-def _was_broken(finding: Finding, additions: list[Addition], reader: Reader) -> bool:
-    """Whether neither the import is new nor the name was there before."""
-    importer = next(a for a in additions if a.path == finding.path)
-    module, _, name = finding.key.rpartition(":")
-    return not _is_added(finding, importer) and name not in (reader.before(module) or "")
+def _violation(finding: Finding) -> Violation:
+    concern = knowledge().concerns[finding.concern]
+    return Violation(
+        GATE,
+        finding.severity,
+        finding.path,
+        f"{concern.title}: {finding.description}",
+        finding.line or None,
+        finding.column or None,
+        finding.fix or concern.fix,
+        security=finding.severity == BLOCKING and concern.security,
+    )
 
 
 def _listed(found: Iterable[Finding]) -> list[Violation]:
-    unique = dict.fromkeys(f.violation() for f in found)
+    unique = dict.fromkeys(map(_violation, found))
     ordered = sorted(
         unique, key=lambda v: (v.severity != BLOCKING, v.file or "", v.line or 0, v.column or 0)
     )

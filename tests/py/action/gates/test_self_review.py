@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from loki.action.changes.change import Change
 from loki.action.changes.tree import Tree
 from loki.action.gates.added_lines import added_lines
-from loki.action.gates.gate import BLOCKING, Violation, knowledge, validate
-from loki.action.gates.self_review import MAX_VIOLATIONS, self_review
+from loki.action.gates.gate import BLOCKING, Violation, validate
+from loki.action.gates.self_review import MAX_VIOLATIONS, knowledge, self_review
 from loki.recognition.pattern import PatternSet
 
 CASES = Path(__file__).parent / "reviewed"
@@ -86,18 +86,16 @@ SCRAPS = st.sampled_from(
         *"\"'`/\\#{}()[]<>=:;,\n\t $*!@-",
         *(
             "def f():\n",
-            "except:\n    pass\n",
-            "try:\n",
-            "if err != nil {",
+            "pass\n",
+            ") {\n",
             "<<<<<<< a\n",
             "=======\n",
         ),
         *(
             ">>>>>>> b\n",
-            "exec(`${",
-            "catch (e) {",
-            "import {a} from './a.py'",
-            "from .a import b\n",
+            "exec(`rm -rf ~",
+            "throw new Error('not implemented')",
+            "raise NotImplementedError\n",
         ),
         *(
             'r#"',
@@ -116,7 +114,6 @@ SCRAPS = st.sampled_from(
             "fn x() {",
             "-----BEGIN PRIVATE KEY-----",
             "TODO: implement",
-            "print(f'{x=}')",
         ),
     ]
 )
@@ -155,15 +152,15 @@ def test_any_bytes_are_read(
 
 
 def test_a_larger_file_is_generated_and_not_looked_at(project: Path) -> None:
-    content = "breakpoint()\n" * (1_000_000 // 13)
+    content = "pytest || true\n" * (1_000_000 // 15)
     tree = Tree.scan(project)
-    assert self_review(Change.write({"a.py": content}), tree) == []
+    assert self_review(Change.write({"a.sh": content}), tree) == []
 
 
 def test_many_violations_are_cut_short(project: Path) -> None:
-    content = "def f():\n" + "".join(f"    breakpoint()  # {n}\n" for n in range(200))
+    content = "".join(f"pytest tests/{n} || true\n" for n in range(200))
     tree = Tree.scan(project)
-    found = self_review(Change.write({"a.py": content}), tree)
+    found = self_review(Change.write({"a.sh": content}), tree)
     assert len(found) == MAX_VIOLATIONS + 1
     assert found[-1].description == f"and {200 - MAX_VIOLATIONS} concerns more"
 

@@ -95,10 +95,7 @@ def test_a_projects_own_file_has_its_way(shop: Path) -> None:
 def test_what_could_not_be_looked_at_is_said_once_a_run_and_kept_in_each_attempt(
     shop: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def missing(grammar: syntax_check.Grammar) -> None:
-        raise syntax_check.NoGrammar(grammar.package)
-
-    monkeypatch.setattr(syntax_check, "_parser", missing)
+    monkeypatch.setattr(syntax_check, "parse", lambda _grammar, _content: None)
     monkeypatch.setattr(syntax_check, "find_program", lambda _name, _root: None)
     agent = ScriptedAgent(
         [{"a.rs": "fn a() {}\n"}, {"b.rs": "fn b() {}\n", "pkg/answer.py": RIGHT}]

@@ -28,12 +28,10 @@ from pydantic import BeforeValidator
 
 from loki.action.checks.check import RUN_TESTS, Check, CheckResult, Report
 from loki.action.checks.task_changes import TaskChanges
-from loki.action.gates.added_lines import added_lines, lex
-from loki.action.gates.gate import knowledge
-from loki.action.gates.python_ast import Function, string_of, written
+from loki.action.gates.added_lines import added_lines, language_of, lex
 from loki.action.gates.yaml_model import Strict, read_beside
 from loki.base import codec, glob
-from loki.base.python_tree import python_tree
+from loki.base.python_tree import Function, python_tree, string_of, written
 from loki.base.toml import tomllib
 from loki.decision.drift.task_relation import any_glob, kinds_of_path
 from loki.memory import store as documents
@@ -79,7 +77,7 @@ def chunks(path: str, text: str) -> list[Chunk]:
         >>> [sorted(chunk.names) for chunk in found]
         [['b'], ['test_b']]
     """
-    language = knowledge().language(path)
+    language = language_of(path)
     lexer = language.lexer if language and len(text) <= MAX_LENGTH else ""
     if lexer == "python":
         tree = python_tree(text)
@@ -559,7 +557,7 @@ class _Look:
                 yield f"the setting {name}" if name != path else "settings of what judges"
         if self._is_recipe(path, before, after or ""):
             yield "what a check runs"
-        language = knowledge().language(path)
+        language = language_of(path)
         lexer = language.lexer if language else ""
         is_test = self._is_test(path, lexer, before or "")
         if not self.tests_failed:
@@ -710,11 +708,11 @@ def _names(name: str, test: str) -> bool:
 
 
 def _is_file(path: str) -> bool:
-    return "." in posixpath.basename(path) and knowledge().language(path) is not None
+    return "." in posixpath.basename(path) and language_of(path) is not None
 
 
 def _is_data(path: str) -> bool:
-    language = knowledge().language(path)
+    language = language_of(path)
     return language is None or language.lexer not in {"python", "javascript", "go", "rust", "c"}
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from loki.action.changes.change import Change
 from loki.action.changes.tree import Tree
+from loki.action.checks import imports
 from loki.action.gates import import_check
 from loki.action.gates.gate import ADVISORY, BLOCKING, Subject, Violation
 from loki.action.strategies.dependency.installed import environment, interpreter_of_project
@@ -229,6 +230,24 @@ def test_deleting_what_javascript_or_go_imports(project: Path) -> None:
         (BLOCKING, "src/a.ts", 2, 24),
     ]
     assert check(project, {"db/db.go": None, "db/other.go": "package db\n"}) == []
+
+
+def test_without_their_grammars_they_are_not_checked_and_that_is_said(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(project, {"pkg/__init__.py": "", "src/a.ts": "import './b.js';\n", "src/b.ts": ""})
+    monkeypatch.setattr(imports, "is_installed", lambda _grammar: False)
+    edits: Edits = {"src/b.ts": None, "main.go": 'package main\n\nimport "./db"\n'}
+    tree = Tree.scan(project)
+    subject = Subject(Change.write(edits).based_on(tree), project, tree)
+    assert import_check.import_check(subject) == []
+    assert [w.split(" files")[0] for w in subject.warnings] == [
+        "import_check: .ts",
+        "import_check: .go",
+    ]
+    assert all("pip install 'loki-core[gates]'" in w for w in subject.warnings)
+    (python,) = check(project, {**edits, "pkg/a.py": "from .gone import x\n"})
+    assert python.file == "pkg/a.py"
 
 
 # --- JavaScript, TypeScript -------------------------------------------------------------------------------
