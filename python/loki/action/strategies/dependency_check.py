@@ -10,8 +10,9 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import posixpath
+import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from loki.action.loop.loop_events import StrategyResult
@@ -31,113 +32,6 @@ from loki.action.strategies.dependency.manifest_requirements import (
     same_name,
 )
 from loki.action.strategies.strategy_context import Project, StrategyContext, StrategyNotApplicable
-
-# --- What a project has instead of a module that is not where it was looked for -----------------------
-
-LIKE = 0.6
-"""How alike a name must be, of difflib's 0 to 1, to be pointed at; chosen, not measured."""
-
-MAX_SHOWN = 3
-
-
-def _python(missing: Missing, importer: str, project: Project) -> Iterator[str]:
-    dotted = missing.module.split(".")
-    modules = {_python_module(path): path for path in project.paths if path.endswith(".py")}
-    if missing.module in modules:
-        yield from _found(missing, modules[missing.module], importer, project)
-        return
-    same = [name for name in modules if name.split(".")[-1] == dotted[-1]]
-    if dotted[0] not in {name.split(".")[0] for name in modules}:
-        yield from (
-            f"- there is {name} ({modules[name]}); it is not where it is looked for"
-            for name in same[:MAX_SHOWN]
-        )
-        return
-    close = difflib.get_close_matches(missing.module, list(modules), MAX_SHOWN, LIKE)
-    for name in dict.fromkeys((*same[:MAX_SHOWN], *close)):
-        yield f"- there is {name} ({modules[name]})"
-    if not close and not same:
-        yield f"- {dotted[0]} is there, and has no {'.'.join(dotted[1:]) or 'such name'}"
-
-
-def _found(missing: Missing, path: str, importer: str, project: Project) -> Iterator[str]:
-    if not missing.name:
-        yield f"- {path} is that module: it is not looked for there (sys.path, pythonpath)"
-        return
-    names = defined_in(project.read(path))
-    if missing.name in names:
-        yield f"- {path} defines {missing.name}: is it imported while it is still being read?"
-        if importer:
-            yield f"- {path} and {importer} may import each other"
-        return
-    close = difflib.get_close_matches(missing.name, names, MAX_SHOWN, LIKE)
-    told = ", ".join(close or names[:8]) or "nothing"
-    yield f"- {path} has no {missing.name}; {'close to it' if close else 'it defines'}: {told}"
-
-
-def _python_module(path: str) -> str:
-    name = path.removeprefix("src/").removesuffix(".py").removesuffix("/__init__")
-    return name.replace("/", ".")
-
-
-def _relative(missing: Missing, importer: str, project: Project) -> Iterator[str]:
-    module = missing.module
-    if not module.startswith("."):
-        return
-    start = posixpath.dirname(importer)
-    folder = posixpath.normpath(posixpath.join(start, posixpath.dirname(module)))
-    folder = "" if folder == "." else folder
-    wanted = _stem(module)
-    stems = {_stem(p): p for p in project.paths if posixpath.dirname(p) == folder}
-    close = difflib.get_close_matches(wanted, list(stems), MAX_SHOWN, LIKE)
-    named = [path for path in project.paths if _stem(path) == wanted]
-    for path in dict.fromkeys((*(stems[name] for name in close), *named[:MAX_SHOWN])):
-        relative = posixpath.relpath(path, start or ".")
-        shown = relative if relative.startswith(".") else f"./{relative}"
-        yield f"- there is {path}: from {importer or 'the top folder'} it is {shown}"
-    if not close and not named:
-        has = ", ".join(sorted(stems)[:8]) or "no file"
-        yield f"- {folder or 'the top folder'} has no such file; it has: {has}"
-
-
-def _stem(path: str) -> str:
-    return posixpath.basename(path).split(".", maxsplit=1)[0]
-
-
-def _go(missing: Missing, _importer: str, project: Project) -> Iterator[str]:
-    text = project.read("go.mod")
-    own = next((line.split()[1] for line in text.splitlines() if line.startswith("module ")), "")
-    if not own or not f"{missing.module}/".startswith(f"{own}/"):
-        return
-    folders = {posixpath.dirname(path) for path in project.paths if path.endswith(".go")} - {""}
-    inside = missing.module.removeprefix(own).strip("/")
-    close = difflib.get_close_matches(inside, sorted(folders), MAX_SHOWN, LIKE)
-    yield from (f"- there is {folder}: import {own}/{folder}" for folder in close)
-    if not close:
-        yield f"- the project has no folder {inside} with Go files"
-
-
-def _rust(missing: Missing, _importer: str, project: Project) -> Iterator[str]:
-    first, *rest = missing.module.split("::")
-    if first not in {"crate", "self", "super"}:
-        return
-    stems = {_stem(path): path for path in project.paths if path.endswith(".rs")}
-    wanted = rest[0] if rest else ""
-    close = difflib.get_close_matches(wanted, list(stems), MAX_SHOWN, LIKE)
-    yield from (f"- there is {stems[name]}" for name in close)
-    if wanted in stems:
-        yield f"- is `mod {wanted};` declared where its parent is?"
-    if not close:
-        yield "- the project has no such module"
-
-
-OWN: Mapping[str, Callable[[Missing, str, Project], Iterator[str]]] = {
-    "python": _python,
-    "npm": _relative,
-    "go": _go,
-    "cargo": _rust,
-}
-
 
 # --- The strategy -------------------------------------------------------------------------------------
 
@@ -211,9 +105,8 @@ def _conflict(case: _Case, sides: Sequence[tuple[str, str]]) -> StrategyResult:
 
 
 def _missing(case: _Case) -> StrategyResult:
-    project, importer = case.situation.project, case.situation.failure.path or ""
-    own = list(OWN[case.known.name](case.missing, importer, project)) if case.missing.module else []
-    if own:
+    project = case.situation.project
+    if case.missing.module and (own := _in_project(case)):
         name = f"{case.missing.name} in " if case.missing.name else ""
         lines = [f"missing: {name}{case.module}, which is the project's own:", *own]
         return _result(f"looked for {case.module} in the project", lines)
@@ -247,8 +140,8 @@ def _although_installed(
         yield f"so: installed, but no manifest requires it; add {package} to one"
     elif not unmet:
         yield (
-            "so: required and installed; this version may not have that module, or the check runs "
-            "in another environment"
+            "so: required and installed; this version may not fit or not have that module, or the check "
+            "runs in another environment"
         )
 
 
@@ -302,6 +195,57 @@ def _refusal(
     if not any(fnmatch.fnmatchcase(form, glob) for form in shown for glob in allowed):
         return "`allow_commands` does not have it"
     return why_not_runnable(forms[0], case.situation.root) or ""
+
+
+# --- What a project has instead of a module that is not where it was looked for -----------------------
+
+LIKE = 0.6
+"""How alike a name must be, of difflib's 0 to 1, to be pointed at; chosen, not measured."""
+
+MAX_SHOWN = 3
+
+
+def _in_project(case: _Case) -> list[str]:
+    """What the project has in place of a module of its own; nothing where it is a package."""
+    known, missing, project = case.known, case.missing, case.situation.project
+    last = re.split(r"[./:]+", missing.module.rstrip("/"))[-1]
+    stems = {_stem(path): path for path in reversed(project.paths) if path.endswith(known.sources)}
+    if not _is_own(known, missing.module, stems, project):
+        return []
+    if missing.name and last in stems:
+        return _about_name(missing.name, stems[last], project)
+    close = difflib.get_close_matches(last, stems, MAX_SHOWN, LIKE)
+    shown = [f"- there is {stems[stem]}; that is not where it is looked for" for stem in close]
+    return shown or ["- nothing of the project is called so"]
+
+
+def _is_own(known: Ecosystem, module: str, stems: Mapping[str, str], project: Project) -> bool:
+    """Whether a module is the project's own, by how it is written and what is there."""
+    if known.name == "python":
+        first = module.split(".", maxsplit=1)[0]
+        return first in stems or any(
+            path.removeprefix("src/").startswith(f"{first}/") for path in project.paths
+        )
+    if known.name == "go":
+        lines = project.read("go.mod").splitlines()
+        own = next((line.split()[1] for line in lines if line.startswith("module ")), "")
+        return bool(own) and f"{module}/".startswith(f"{own}/")
+    return module.startswith((".", "crate::", "self::", "super::"))
+
+
+def _stem(path: str) -> str:
+    """What a file is called where it is imported: a package by its folder."""
+    folder, name = posixpath.split(path)
+    stem = name.split(".", maxsplit=1)[0]
+    return posixpath.basename(folder) if stem in {"__init__", "index", "mod"} else stem
+
+
+def _about_name(name: str, path: str, project: Project) -> list[str]:
+    names = defined_in(project.read(path))
+    if name in names:
+        return [f"- {path} defines {name}: do two files import each other?"]
+    close = difflib.get_close_matches(name, names, MAX_SHOWN, LIKE) or names[:8]
+    return [f"- {path} has no {name}; it has: {', '.join(close) or 'nothing'}"]
 
 
 # --- Names --------------------------------------------------------------------------------------------

@@ -5,17 +5,14 @@ Nothing of the project is executed; the interpreter is asked once, in a folder t
 
 from __future__ import annotations
 
-import ast
 import importlib.metadata
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion
@@ -29,8 +26,8 @@ from loki.action.strategies.dependency.manifest_requirements import (
     ecosystems,
     plain_name,
     same_name,
-    satisfies,
 )
+from loki.base import codec
 from loki.base.error import LokiError
 from loki.base.toml import tomllib
 from loki.recognition.fix import program_name
@@ -41,13 +38,36 @@ SECONDS = 10.0
 """Until an interpreter that does not answer is given up; chosen, not measured."""
 
 _ASK = """
-import json, sys
-print(json.dumps({
-    "path": [p for p in sys.path if p],
-    "builtin": sorted(set(sys.builtin_module_names) | set(getattr(sys, "stdlib_module_names", ()))),
-    "version": list(sys.version_info[:2]),
-}))
+import json, os, pkgutil, sys
+path = [p for p in sys.path if p]
+found = {m.name for m in pkgutil.iter_modules(path)} | set(sys.builtin_module_names)
+found.update(getattr(sys, "stdlib_module_names", ()))
+for folder in filter(os.path.isdir, path):
+    found.update(n for n in os.listdir(folder) if n.isidentifier())
+for name in [n for n in sys.modules if n.startswith("__editable__")]:
+    found.update(module.split(".")[0] for module in getattr(sys.modules[name], "MAPPING", ()))
+known = ("_frozen_importlib", "_virtualenv", "_distutils_hack", "__editable__")
+finders = [getattr(f, "__module__", "") or type(f).__module__ for f in sys.meta_path]
+whole = all(f.startswith(known) for f in finders)
+print(json.dumps({"path": path, "modules": sorted(found), "is_whole": whole}))
 """
+"""No module is imported for it but those of the standard library; what ``.pth`` files of the environment
+say has been done when it begins. Finders of setuptools' editable installs list what they have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an interpreter says of itself.
+
+    Attributes:
+        path: where it looks for modules.
+        modules: the top-level names that are there, and its own.
+        is_whole: nothing hides what else may be there (import hooks of editable installs).
+    """
+
+    path: tuple[str, ...]
+    modules: tuple[str, ...]
+    is_whole: bool
 
 
 def interpreter_of_project(root: Path) -> str | None:
@@ -77,11 +97,24 @@ def interpreter_beside(folder: Path) -> Iterator[str]:
     return (str(path) for path in paths if path.is_file())
 
 
-def ask_interpreter(program: str) -> dict[str, Any] | None:
-    """An interpreter's ``path``, ``builtin`` modules and ``version``; None where it does not answer."""
-    with suppress(TimeoutError):  # of a machine at load: the next one may have its answer
-        return _ask(program, _changed_at(program))
-    return None
+def ask_interpreter(program: str) -> Answer | None:
+    """What an interpreter says of itself, asked again where its folders changed; None: no answer."""
+    kept = _answers.get(program)
+    if kept is not None and kept[0] == _stamps(program, kept[1]):
+        return kept[1]
+    try:
+        said = _ask(program)
+    except TimeoutError:  # of a machine at load: the next one may have its answer
+        return None
+    _answers[program] = _stamps(program, said), said
+    return said
+
+
+_answers: dict[str, tuple[tuple[float, ...], Answer | None]] = {}
+
+
+def _stamps(program: str, said: Answer | None) -> tuple[float, ...]:
+    return tuple(map(_changed_at, (program, *(said.path if said else ()))))
 
 
 def _changed_at(path: str) -> float:
@@ -92,19 +125,18 @@ def _changed_at(path: str) -> float:
         return 0.0
 
 
-@lru_cache(maxsize=8)
-def _ask(program: str, _stamp: float) -> dict[str, Any] | None:
+def _ask(program: str) -> Answer | None:
     # PYTHONPATH counts, as it does for checks; the current folder does not.
     try:
         # It runs what stands in the project's environment, which a test may have written.
         box = read_only()
         finished = process.run((program, "-c", _ASK), cwd="/", timeout=SECONDS, box=box)
-        said = json.loads(finished.stdout) if finished.is_success else None
+        said = codec.parse(Answer, json.loads(finished.stdout)) if finished.is_success else None
     except (LokiError, ValueError, OSError):
         return None
     if finished.timed_out:
         raise TimeoutError
-    return said if isinstance(said, dict) else None
+    return said
 
 
 @cache
@@ -113,8 +145,6 @@ def _python() -> Ecosystem:
 
 
 # --- Which modules it can import ----------------------------------------------------------------------
-#
-# They are found as files on its path: `importlib.machinery.PathFinder` would run ``.pth`` lines.
 
 
 @dataclass(frozen=True)
@@ -148,75 +178,8 @@ def environment(root: Path) -> PythonEnvironment | None:
     said = ask_interpreter(program) if program else None
     if program is None or said is None:
         return None
-    folders = tuple(folder for folder in said["path"] if os.path.isdir(folder))
-    modules, is_whole = _known(folders, tuple(map(_changed_at, folders)))
     is_own = own_interpreter(root) is not None
-    return PythonEnvironment(program, modules.union(said["builtin"]), is_whole, is_own)
-
-
-@lru_cache(maxsize=8)
-def _known(folders: tuple[str, ...], _stamps: tuple[float, ...]) -> tuple[frozenset[str], bool]:
-    return _modules(folders)
-
-
-def _modules(folders: Iterable[str]) -> tuple[frozenset[str], bool]:
-    found: set[str] = set()
-    is_whole = True
-    for folder in folders:
-        try:
-            entries = list(os.scandir(folder))
-        except OSError:
-            continue
-        for entry in entries:
-            name = entry.name
-            if name.endswith(".pth"):
-                is_whole = is_whole and not _adds_hook(entry.path, found)
-            elif name.endswith((".py", ".so", ".pyd", ".pyc")):
-                found.add(name.split(".")[0])
-            elif "." not in name and name.isidentifier():
-                found.add(name)
-            elif name.endswith(".egg-link"):
-                is_whole = False
-    return frozenset(found), is_whole
-
-
-def _adds_hook(path: str, found: set[str]) -> bool:
-    """Read a ``.pth`` file: folders are looked into; a line that runs code may do anything."""
-    try:
-        lines = Path(path).read_text("utf-8", "replace").splitlines()[:1000]
-    except OSError:
-        return False
-    runs = False
-    for line in lines:
-        if line.startswith(("import ", "import\t")):
-            is_harmless = any(known in line for known in _HARMLESS)
-            runs = runs or not (is_harmless or _is_mapping(path, line, found))
-        elif line.strip() and not line.startswith("#"):
-            folder = os.path.join(os.path.dirname(path), line.strip())
-            names, whole = _modules([folder]) if os.path.isdir(folder) else (frozenset(), True)
-            found |= names
-            runs = runs or not whole
-    return runs
-
-
-def _is_mapping(path: str, line: str, found: set[str]) -> bool:
-    """Take the names from setuptools' finder of an editable install, which lists them."""
-    name = line.removeprefix("import ").split(";")[0].strip()
-    try:
-        text = Path(os.path.dirname(path), name + ".py").read_text("utf-8")
-        match = _MAPPING.search(text)
-        mapping = ast.literal_eval(match[1]) if match else None
-    except (OSError, ValueError, SyntaxError):
-        return False
-    if not isinstance(mapping, dict):
-        return False
-    found |= {str(module).split(".")[0] for module in mapping}
-    return True
-
-
-_MAPPING = re.compile(r"^MAPPING[^=]*= (\{.*\})$", re.MULTILINE)
-_HARMLESS = ("_virtualenv", "distutils-precedence", "_distutils_hack", "coverage")
-"""Code in ``.pth`` files that makes no module importable."""
+    return PythonEnvironment(program, frozenset(said.modules), said.is_whole, is_own)
 
 
 # --- Which packages are installed, and in which versions ----------------------------------------------
@@ -259,16 +222,14 @@ class Environment:
         return look[self.known.name](package)
 
     def fits(self, version: str, requirement: Requirement) -> bool | None:
-        """Whether an installed version is what a manifest requires; None where nobody can tell."""
-        if self.known.name == "python":
-            try:
-                return SpecifierSet(requirement.wanted).contains(version, prereleases=True)
-            except (InvalidSpecifier, InvalidVersion):
-                return _poetry(version, requirement.wanted)
-        if self.known.name in {"npm", "cargo"}:
-            bare = "^" if self.known.name == "cargo" else "="
-            return satisfies(version, requirement.wanted, bare=bare)
-        return None
+        """Whether an installed version is what a manifest requires; None where nobody can tell.
+
+        Only Python's are compared: other languages' tools tell of such conflicts themselves.
+        """
+        try:
+            return SpecifierSet(requirement.wanted).contains(version, prereleases=True)
+        except (InvalidSpecifier, InvalidVersion):
+            return None
 
     # --- Python ---
 
@@ -286,7 +247,7 @@ class Environment:
     def distributions(self) -> dict[str, importlib.metadata.Distribution]:
         """Installed distributions by their plain name."""
         said = ask_interpreter(self.interpreter) if self.interpreter else None
-        folders = said["path"] if said else []
+        folders = list(said.path) if said else []
         found: dict[str, importlib.metadata.Distribution] = {}
         for distribution in importlib.metadata.distributions(path=folders):
             name = distribution.metadata["Name"]
@@ -342,14 +303,6 @@ class Environment:
 
 
 _PLACES = {"npm": "node_modules", "cargo": "Cargo.lock", "go": "go.sum"}
-
-
-def _poetry(version: str, wanted: str) -> bool | None:
-    """Carets and tildes, which Poetry has and Python's own standard does not."""
-    if not re.search(r"[\^~*]", wanted):
-        return None
-    numbers = [*version.split("+", maxsplit=1)[0].split("."), "0", "0"][:3]
-    return satisfies(".".join(numbers), wanted)
 
 
 def _version_in(manifest: Path) -> str:

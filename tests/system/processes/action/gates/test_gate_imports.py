@@ -129,7 +129,7 @@ def test_without_an_environment_of_its_own_nothing_outside_is_certain(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     python = tmp_path / "python3"
-    python.write_text("""#!/bin/sh\necho '{"path": [], "builtin": ["os"]}'\n""")
+    python.write_text("""#!/bin/sh\necho '{"path": [], "modules": ["os"], "is_whole": true}'\n""")
     python.chmod(0o755)
     monkeypatch.delenv("VIRTUAL_ENV", raising=False)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
@@ -138,7 +138,11 @@ def test_without_an_environment_of_its_own_nothing_outside_is_certain(
 
 
 def test_code_in_pth_files_hides_what_is_there(project: Path) -> None:
-    make_venv(project, pth="import some_hook; some_hook.install()\n")
+    make_venv(project, pth="import some_hook\n")
+    (site,) = (project / ".venv").rglob("site-packages")
+    (site / "some_hook.py").write_text(
+        "import sys\nclass Hook:\n    find_spec = lambda *_: None\nsys.meta_path.append(Hook)\n"
+    )
     assert check(project, {"a.py": "import nope\n"}) == []
 
 
@@ -154,7 +158,9 @@ def test_folders_in_pth_files_are_looked_into(project: Path) -> None:
 def test_the_finder_of_an_editable_install_lists_its_modules(project: Path) -> None:
     make_venv(project, pth="import __editable___x_finder; __editable___x_finder.install()\n")
     (site,) = (project / ".venv").rglob("site-packages")
-    (site / "__editable___x_finder.py").write_text("MAPPING: dict[str, str] = {'edited': '/x'}\n")
+    (site / "__editable___x_finder.py").write_text(
+        "MAPPING: dict[str, str] = {'edited': '/x'}\ndef install() -> None: ...\n"
+    )
     found = environment(project)
     assert found is not None
     assert found.may_have("edited")
