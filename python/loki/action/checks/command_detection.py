@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase, translate
@@ -34,6 +33,7 @@ from loki.base.toml import tomllib
 from loki.recognition.definition_file import Source
 from loki.recognition.fix import fix_for
 from loki.recognition.pattern import Criterion
+from loki.recognition.shell_line import split_commands
 from loki.recognition.site import launchers, script_runners
 
 if TYPE_CHECKING:
@@ -366,7 +366,7 @@ MAX_DEPTH = 5
 """Scripts that run scripts are followed so far; chosen, not measured."""
 
 _ENDS_COMMAND = frozenset({"&&", ";"})
-_SHELL = frozenset("|&<>()$`*")
+_SHELL = frozenset("$`*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -483,16 +483,16 @@ def _last_command(script: str) -> tuple[str, ...] | None:
         >>> _last_command("jest | tee log") is None
         True
     """
-    lexer = shlex.shlex(script, posix=True, punctuation_chars=True)
-    lexer.whitespace_split = True
-    try:
-        tokens = list(lexer)
-    except ValueError:
+    *before, (last, target, _) = split_commands(script)
+    signs = [sign for *_, sign in before]
+    if (
+        not leading_assignments(last)[1]
+        or "||" in signs
+        or (signs and signs[-1] not in _ENDS_COMMAND)
+    ):
         return None
-    ends = [index for index, token in enumerate(tokens) if token in _ENDS_COMMAND]
-    last = tuple(tokens[ends[-1] + 1 :] if ends else tokens)
-    plain = not any(token and set(token) <= _SHELL for token in last)
-    return last if leading_assignments(last)[1] and plain and "||" not in tokens else None
+    is_plain = not target and not any(set(word) <= _SHELL for word in last)
+    return tuple(last) if is_plain else None
 
 
 def _project_scripts(root: Path) -> dict[str, str]:

@@ -16,10 +16,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from loki.decision.monitor import tool_command
-from loki.decision.monitor.tool_command import Effect, Simple, knowledge, simple_commands
+from loki.decision.monitor.tool_command import Effect, knowledge
 from loki.decision.monitor.tool_result import any_repr, any_text
 from loki.memory.quote import one_line
 from loki.recognition.failure import is_test_path
+from loki.recognition.shell_line import Simple, shell_commands
 
 # --- What a change of a file is, by its text and its file's name --------------------------------------
 
@@ -300,7 +301,7 @@ def known(call: ToolCall) -> Known:
         return Known(_key(call, ""), one_line(call.name, SAID), tool=call.name, fits=False)
     line = call.line
     effect = call.effect or _effect_by_name(call.name)
-    commands = simple_commands(line, knowledge()) if line else []
+    commands = shell_commands(line) if line else []
     checks = [command for command in commands if tool_command.checks(command)]
     if line:
         effect = call.effect or tool_command.effect_of(commands, is_check=bool(checks))

@@ -5,243 +5,17 @@ Words are compared and nothing is run. Pure, total, and linear in the text.
 
 from __future__ import annotations
 
-import posixpath
 import re
-import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from loki.base.yaml_text import load_file
-
-# --- A command line as a shell reads it ---------------------------------------------------------------
-
-LONGEST = 10_000
-"""Characters of a line that are looked at; chosen, not measured."""
-
-DEEPEST = 3
-"""Shells within shells that are looked into; chosen, not measured."""
-
-SCRIPT = "run-script:"
-"""Stands before the name of a project's own script."""
-
-_SIGNS = "();<>|&\n"
-_ASSIGNED = re.compile(r"[A-Za-z_]\w*\+?=")
-_QUIET = ("/dev/null", "/dev/stderr", "/dev/stdout")
-
-
-@dataclass(frozen=True, slots=True)
-class Simple:
-    """One command of a line.
-
-    Attributes:
-        program: its name, without folders.
-        arguments: its words.
-        target: the file that its output goes into, or "".
-        is_hidden: the line's exit code may be another command's, as that of `pytest | tail` is tail's.
-    """
-
-    program: str
-    arguments: tuple[str, ...]
-    target: str = ""
-    is_hidden: bool = False
-
-    @property
-    def writes(self) -> bool:
-        """Whether its output goes into a file."""
-        return bool(self.target)
-
-    @property
-    def first(self) -> str:
-        """Its first argument that is no option; "" where there is none."""
-        return next((word for word in self.arguments if not word.startswith("-")), "")
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """Words that are read past; see ``tool-call.yml``."""
-
-    wrappers: frozenset[str] = frozenset()
-    runners: frozenset[tuple[str, ...]] = frozenset()
-    scripts: frozenset[tuple[str, ...]] = frozenset()
-    shells: frozenset[str] = frozenset()
-    interpreters: frozenset[str] = frozenset()
-    joined: frozenset[tuple[str, ...]] = frozenset()
-    containers: frozenset[tuple[str, ...]] = frozenset()
-    container_values: frozenset[str] = frozenset()
-
-
-def simple_commands(line: str, words: Words, deepest: int = DEEPEST) -> list[Simple]:
-    """The commands of a line, in their order.
-
-    Args:
-        line: as typed; of a very long one the beginning is read.
-        words: that are read past.
-        deepest: shells within shells that are looked into.
-
-    Example:
-        >>> words = Words(frozenset({"sudo"}), frozenset({("uv", "run")}))
-        >>> [c.program for c in simple_commands("cd x && sudo uv run pytest -q > out.txt", words)]
-        ['cd', 'pytest']
-    """
-    found: list[Simple] = []
-    for command, target, is_hidden in _placed(_without_documents(line[:LONGEST])):
-        rest, runs_shell = _unwrapped(command, words)
-        if not rest:
-            continue
-        script = _script(rest) if runs_shell and deepest else None
-        if script is not None:
-            inner = simple_commands(script, words, deepest - 1)
-            found += (replace(one, is_hidden=one.is_hidden or is_hidden) for one in inner)
-            continue
-        program, arguments = _program(rest, words)
-        found.append(Simple(program, tuple(arguments), target, is_hidden))
-    return found
-
-
-def _placed(line: str) -> list[tuple[list[str], str, bool]]:
-    """(words, the file that its output goes into, exit code is hidden) of each command."""
-    hiding = {";", "||", "&", "\n"} | (set() if "pipefail" in line else {"|", "|&"})
-    placed, something_follows, is_hidden = [], False, False
-    for command, target, sign in reversed(list(_split(line))):
-        is_hidden = is_hidden or (something_follows and sign in hiding)
-        something_follows = something_follows or bool(command)
-        placed.append((command, target, is_hidden))
-    return placed[::-1]
-
-
-def _split(line: str) -> Iterator[tuple[list[str], str, str]]:
-    """(words, the file that its output goes into, sign after it) of each command."""
-    lexer = shlex.shlex(line, posix=True, punctuation_chars=_SIGNS)
-    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
-    try:
-        parts = list(lexer)
-    except ValueError:  # a quote that nobody closed: as far as blanks tell
-        parts = line.split()
-    command: list[str] = []
-    writes, sign = "", ""
-    for word in parts:
-        if word and set(word) <= set(_SIGNS):
-            if word.startswith((">", "<")) or word.endswith(">"):
-                if command and command[-1].isdigit():
-                    command.pop()  # 2>
-                sign = word
-            elif word == ">&" or (sign and word == "&"):
-                sign = "&"
-            else:
-                yield command, writes, word
-                command, writes, sign = [], "", ""
-        elif sign:
-            is_file = ">" in sign and not word.isdigit() and word not in _QUIET and word != "-"
-            writes, sign = word if is_file else writes, ""
-        else:
-            command.append(word)
-    yield command, writes, ""
-
-
-_DOCUMENT = re.compile(r"<<-?\s*(['\"]?)(\w+)\1[^\n]*\n")
-# SWE-agent's commands that edit have their text behind them, up to a word of theirs.
-_EDIT = re.compile(r"(?m)^((?:edit|insert|append)\b[^\n]*)\n(?:.*\n)*?end_of_\w+[ \t]*$")
-
-
-def _without_documents(line: str) -> str:
-    """A line without the here-documents in it."""
-    if "end_of_" in line:
-        line = _EDIT.sub(r"\1", line)
-    kept, at = [], 0
-    while (found := _DOCUMENT.search(line, at)) is not None:
-        kept.append(line[at : found.start()] + line[found.end(2) + len(found[1]) : found.end()])
-        end = re.compile(rf"^\s*{re.escape(found[2])}\s*$", re.MULTILINE).search(line, found.end())
-        at = end.end() if end else len(line)
-    return "".join((*kept, line[at:]))
-
-
-def _unwrapped(command: Sequence[str], words: Words) -> tuple[list[str], bool]:
-    """A command without what is put before it."""
-    rest = list(command)
-    while rest:
-        if _ASSIGNED.match(rest[0]) or rest[0] in {"{", "!", "do", "then", "else", "if", "while"}:
-            rest = rest[1:]
-        elif rest[0] == "command" and rest[1:2] in (["-v"], ["-V"]):
-            return ["which", *rest[2:]], False
-        elif _name(rest[0]) in words.wrappers and len(rest) > 1:
-            rest = rest[1:]
-            while rest and re.fullmatch(r"-.*|[\d.]+[smhd]?", rest[0]):
-                rest = rest[1:]
-        elif rest[2:] and (_name(rest[0]), rest[1]) in words.runners:
-            rest = [word for word in rest[2:] if word != "--"]
-        elif rest[2:] and (_name(rest[0]), rest[1]) in words.scripts:
-            # A script's name is none of a program: `npm run test` is not the shell's `test`.
-            return [f"{SCRIPT}{rest[2]}", *rest[3:]], False
-        elif inner := _inside(rest, words):
-            rest = inner
-        else:
-            break
-    return rest, bool(rest) and _name(rest[0]) in words.shells
-
-
-def _inside(command: Sequence[str], words: Words) -> list[str]:
-    """The command that is run in a container; [] where that is not said."""
-    program, rest = _joined(_name(command[0]), command[1:], words)
-    rest = _without_options(rest, words)
-    if (program, *rest[:1]) not in words.containers:
-        return []
-    options = rest[1 : len(rest) - len(_without_options(rest[1:], words))]
-    if {"-d", "--detach"} & set(options):  # it goes on by itself
-        return []
-    inner = _without_options(rest[1:], words)[1:]  # without the container's name
-    if "--" in inner:
-        after = _without_options(inner, words)
-        return after if len(after) < len(inner) else inner
-    return [] if inner[:1] and inner[0].startswith("-") else inner
-
-
-def _joined(program: str, rest: Sequence[str], words: Words) -> tuple[str, list[str]]:
-    """A program and its words; one whose first word names another program is that."""
-    plain = _without_options(rest, words) if (program,) in {one[:1] for one in words.joined} else []
-    if plain and (program, plain[0]) in words.joined:
-        return f"{program}-{plain[0]}", _without_options(plain[1:], words)
-    return program, list(rest)
-
-
-def _without_options(rest: Sequence[str], words: Words) -> list[str]:
-    """Words without the options at their beginning, some of which have a word of their own."""
-    at = 0
-    while at < len(rest) and rest[at].startswith("-"):
-        if rest[at] == "--":
-            return list(rest[at + 1 :])
-        at += 2 if rest[at] in words.container_values else 1
-    return list(rest[at:])
-
-
-def _script(command: Sequence[str]) -> str | None:
-    """What a shell is given to run: the word after its ``-c``."""
-    for option, script in pairwise(command[1:]):
-        if re.fullmatch(r"-[a-z]*c[a-z]*", option):
-            return script
-    return None
-
-
-def _program(command: Sequence[str], words: Words) -> tuple[str, list[str]]:
-    """(program, arguments): behind an interpreter's ``-m`` it is the module."""
-    name, arguments = _name(command[0]), list(command[1:])
-    if re.sub(r"[\d.]+$", "", name) in words.interpreters or name in words.interpreters:
-        if "-m" in arguments[:-1]:
-            at = arguments.index("-m")
-            return arguments[at + 1], arguments[at + 2 :]
-        if arguments and _name(arguments[0]) == "manage.py":
-            return "manage.py", arguments[1:]
-    return _joined(name, arguments, words)
-
-
-def _name(word: str) -> str:
-    return posixpath.basename(word) or word
-
+from loki.recognition.shell_line import Simple
 
 # --- What tools and programs do, as ``tool-call.yml`` says --------------------------------------------
 
@@ -267,7 +41,7 @@ class Effect(str, Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Knowledge(Words):
+class Knowledge:
     """What the file says; it says itself what each field means."""
 
     tools: Mapping[str, Effect]
@@ -319,6 +93,7 @@ class Knowledge(Words):
     no_try_of: Mapping[str, Sequence[str]]
     old_arguments: frozenset[str]
     new_arguments: frozenset[str]
+    interpreters: frozenset[str]
     not_yet: re.Pattern[str]
     probe: re.Pattern[str]
     scratch: re.Pattern[str]

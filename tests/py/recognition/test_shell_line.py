@@ -4,20 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loki.decision.monitor.tool_command import Words, simple_commands
-
-WORDS = Words(
-    frozenset({"sudo", "env", "timeout", "xargs"}),
-    frozenset({("uv", "run")}),
-    frozenset({("npm", "run")}),
-    frozenset({"sh", "bash"}),
-    frozenset({"python"}),
-    frozenset({("docker", "compose")}),
-    frozenset(
-        {("docker", "exec"), ("docker-compose", "exec"), ("docker", "run"), ("kubectl", "exec")}
-    ),
-    frozenset({"-e", "-f", "-n"}),
-)
+from loki.recognition.shell_line import shell_commands
 
 
 @pytest.mark.parametrize(
@@ -51,7 +38,7 @@ WORDS = Words(
     ],
 )
 def test_programs(line: str, programs: list[str]) -> None:
-    assert [one.program for one in simple_commands(line, WORDS)] == programs
+    assert [one.program for one in shell_commands(line)] == programs
 
 
 @pytest.mark.parametrize(
@@ -70,6 +57,6 @@ def test_programs(line: str, programs: list[str]) -> None:
     ],
 )
 def test_redirections(line: str, writes: bool) -> None:
-    (one,) = simple_commands(line, WORDS)
+    (one,) = shell_commands(line)
     assert one.writes == writes
     assert one.program == "a"
