@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
@@ -22,48 +22,66 @@ from loki.cli.common import errors_as_sentences, fail
 
 # --- Where each command is ----------------------------------------------------------------------------
 
+EVERYDAY, QUEUE = "Every day", "The queue, and what comes round"
+PEOPLE, SET_UP = "What people decide", "Set-up, and looking closer"
+
+
+class Entry(NamedTuple):
+    """A command as `loki --help` lists it, without loading it.
+
+    Attributes:
+        where: module of this package, and what in it is the command, or the group of commands.
+        group: the heading it stands under.
+        summary: what it does, in a line.
+    """
+
+    where: str
+    group: str
+    summary: str
+
+
 COMMANDS = {
-    "run": "run:command",
-    "submit": "submit:command",
-    "resume": "resume:command",
-    "status": "status:command",
-    "inbox": "inbox:command",
-    "approve": "inbox:approve",
-    "reject": "inbox:reject",
-    "answer": "inbox:answer",
-    "explain": "explain:command",
-    "show": "show:command",
-    "history": "history:command",
-    "close": "close:command",
-    "review": "review:command",
-    "report": "report:command",
-    "pause": "recur_change:pause",
-    "edit": "recur_change:edit",
-    "tick": "tick:command",
-    "undo": "undo:command",
-    "up": "up:command",
-    "work": "work:command",
-    "cancel": "stop:cancel",
-    "drain": "stop:drain",
-    "stop": "stop:stop",
-    "mcp": "mcp:command",
-    "demo": "demo:command",
-    "breakers": "breakers:app",
-    "queue": "queue:app",
-    "dead-letters": "dead_letters:app",
-    "hook": "hook:app",
-    "replay": "replay:command",
-    "patterns": "patterns:app",
-    "pipeline": "pipeline:app",
-    "recur": "recur:app",
-    "signals": "signals:app",
+    "demo": Entry("demo:command", EVERYDAY, "Watch loki at work on a small real project."),
+    "explain": Entry("explain:command", EVERYDAY, "Say what failed in an output, and what to do."),
+    "run": Entry("run:command", EVERYDAY, "Work on a task until its checks pass."),
+    "status": Entry("status:command", EVERYDAY, "What waits for you, what runs, what ended."),
+    "approve": Entry("inbox:approve", EVERYDAY, "Say yes to something that waits for you."),
+    "resume": Entry("resume:command", EVERYDAY, "Go on with a task that stopped."),
+    "show": Entry("show:command", EVERYDAY, "What was tried on a task, and what came of it."),
+    "history": Entry("history:command", EVERYDAY, "What was tried, over all tasks."),
+    "undo": Entry("undo:command", EVERYDAY, "Restore the files as they were before a task."),
+    "report": Entry("report:command", EVERYDAY, "What all attempts amount to, as a page."),
+    "submit": Entry("submit:command", QUEUE, "Put tasks into the queue."),
+    "work": Entry("work:command", QUEUE, "Work off the queue, several tasks at a time."),
+    "up": Entry("up:command", QUEUE, "All that goes on by itself, in one process."),
+    "queue": Entry("queue:app", QUEUE, "What stands in the queue; and a hand in it."),
+    "dead-letters": Entry("dead_letters:app", QUEUE, "Tasks that were given up, and what next."),
+    "recur": Entry("recur:app", QUEUE, "Tasks that come round again."),
+    "tick": Entry("tick:command", QUEUE, "Run the recurring tasks that are due."),
+    "edit": Entry("recur_change:edit", QUEUE, "Change a recurring task, or one of the queue."),
+    "pause": Entry("recur_change:pause", QUEUE, "Hold a recurring task until it is resumed."),
+    "pipeline": Entry("pipeline:app", QUEUE, "Work in stages: plan, implement, verify."),
+    "cancel": Entry("stop:cancel", QUEUE, "Give a task or a run up, wherever it stands."),
+    "drain": Entry("stop:drain", QUEUE, "Let workers end once they are done."),
+    "stop": Entry("stop:stop", QUEUE, "End all that is at work, at once."),
+    "inbox": Entry("inbox:command", PEOPLE, "All that waits for you, numbered."),
+    "answer": Entry("inbox:answer", PEOPLE, "Answer something that waits for you, in words."),
+    "reject": Entry("inbox:reject", PEOPLE, "Say no to something that waits for you."),
+    "review": Entry("review:command", PEOPLE, "Decide what loki learns from failures."),
+    "close": Entry("close:command", PEOPLE, "End the run of a git branch, and its signs."),
+    "signals": Entry("signals:app", PEOPLE, "What agents, people and loki tell each other."),
+    "hook": Entry("hook:app", SET_UP, "Let Claude Code, Codex or Gemini CLI hear from loki."),
+    "mcp": Entry("mcp:command", SET_UP, "Serve agents that speak MCP."),
+    "patterns": Entry("patterns:app", SET_UP, "Check and try out how failures are recognized."),
+    "breakers": Entry("breakers:app", SET_UP, "Circuit breakers: what is open, and until when."),
+    "replay": Entry("replay:command", SET_UP, "What loki would have said about past sessions."),
 }
-"""Module of this package, and what in it is the command, or the group of commands; in the order in
-which `loki --help` shows them. All of them together take longer to load than most work."""
+"""By name, in the order in which `loki --help` shows them: the ten of a first week before the rest. All
+of them together take longer to load than most work."""
 
 
 def _load(name: str) -> Any:
-    where, _, what = COMMANDS[name].partition(":")
+    where, _, what = COMMANDS[name].where.partition(":")
     module = import_module(f"loki.cli.{where}")
     found = getattr(module, what)
     alone = typer.Typer(add_completion=False, rich_markup_mode="markdown")
@@ -106,6 +124,22 @@ class Guarded(TyperGroup):
         if cmd_name in COMMANDS and self.commands[cmd_name] is None:
             self.commands[cmd_name] = _load(cmd_name)
         return self.commands.get(cmd_name)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """All commands in their groups, by their summaries: no command, and no rich, is loaded for it."""
+        self.format_usage(ctx, formatter)
+        formatter.write_paragraph()
+        formatter.write_text(self.help)
+        options = [option.get_help_record(ctx) for option in self.get_params(ctx)]
+        for group in (EVERYDAY, QUEUE, PEOPLE, SET_UP):
+            with formatter.section(typer.style(group, bold=True)):
+                formatter.write_dl(
+                    [(n, one.summary) for n, one in COMMANDS.items() if one.group == group]
+                )
+        with formatter.section(typer.style("Options", bold=True)):
+            formatter.write_dl(options)
+        formatter.write_paragraph()
+        formatter.write_text(self.epilog)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that is called."""

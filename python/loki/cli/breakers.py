@@ -6,7 +6,7 @@ import dataclasses
 import difflib
 import json as jsonlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +16,8 @@ import typer
 from loki.base.error import UsageError
 from loki.base.text_format import line
 from loki.base.time import SystemClock, isoformat, seconds
-from loki.cli.common import Json, Project, is_passed_on, open_project, show_json
+from loki.cli.common import columns, open_project, present, tell, told_facts
+from loki.cli.options import Json, Project, listing
 
 if TYPE_CHECKING:
     from loki.decision.breaker import BreakerSnapshot, Transition
@@ -45,26 +46,21 @@ app = typer.Typer(
 Name = Annotated[str, typer.Argument(help="The breaker's name, like api/claude.")]
 New = Annotated[bool, typer.Option("--new", help="Also where the name was never heard of here.")]
 
+NONE = "No breaker has had anything to tell yet: see `loki breakers --help`."
+HEAD = ("NAME", "STATE", "FAILURES", "COOLDOWN", "LAST ERROR")
+
 _COLORS = {"CLOSED": "green", "OPEN": "red", "HALF_OPEN": "yellow"}
 
 
-@app.callback()
-def _default(context: typer.Context, project: Project = Path(), json: Json = False) -> None:
-    if not is_passed_on(context):
-        list_(project, json)
-
-
-@app.command("list")
+@listing(app)
 def list_(project: Project = Path(), json: Json = False) -> None:
     """List all: state, failures, what is left of the cooldown, last error. Same as no command.
 
     Example: `loki breakers list --json`
     """
     found = _open(project).snapshot()
-    if json:
-        show_json([_as_data(one) for one in found.values()])
-    else:
-        _tell_all(found)
+    data = [_as_data(one) for one in found.values()]
+    present(data, _table(found), json=json, nothing=NONE)
 
 
 @app.command("show")
@@ -130,7 +126,7 @@ def watch(
         raise UsageError(f"--interval is {interval}: expected a time above 0, like 1s")
     breakers = _open(project)
 
-    def tell(change: Transition) -> None:
+    def tell_change(change: Transition) -> None:
         if json:
             typer.echo(jsonlib.dumps({**dataclasses.asdict(change), "at": isoformat(change.at)}))
             return
@@ -140,8 +136,8 @@ def watch(
         typer.echo(f"{isoformat(change.at)} {line(change.name)} {change.before} -> {after}{why}")
 
     if not json:
-        _tell_all(breakers.snapshot())
-    breakers.listen(tell)
+        tell(_table(breakers.snapshot()), NONE)
+    breakers.listen(tell_change)
     while True:
         breakers.refresh()
         SystemClock().wait(wait, threading.Event())
@@ -179,31 +175,28 @@ def _act(breaker: SharedBreaker, action: Callable[[SharedBreaker], None], json: 
     _show(breaker.snapshot(), json)
 
 
-def _tell_all(found: dict[str, BreakerSnapshot]) -> None:
-    if not found:
-        typer.echo("No breaker has had anything to tell yet: see `loki breakers --help`.")
-        return
+def _table(found: dict[str, BreakerSnapshot]) -> Iterator[str]:
     rows = [
-        (line(s.name), s.state, str(s.failure_count), _wait(s), line(s.last_error, 60) or "-")
-        for s in found.values()
+        (
+            line(one.name),
+            _state(one),
+            str(one.failure_count),
+            _wait(one),
+            line(one.last_error, 60) or "-",
+        )
+        for one in found.values()
     ]
-    head = ("NAME", "STATE", "FAILURES", "COOLDOWN", "LAST ERROR")
-    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
-    for row in (head, *rows):
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        if row[1] in _COLORS:
-            cells[1] = typer.style(cells[1], fg=_COLORS[row[1]])
-        typer.echo("  ".join(cells).rstrip())
+    return columns(rows, HEAD if rows else ())
+
+
+def _state(one: BreakerSnapshot) -> str:
+    return typer.style(one.state, fg=_COLORS[one.state])
 
 
 def _show(one: BreakerSnapshot, json: bool) -> None:
-    if json:
-        show_json(_as_data(one))
-        return
-    typer.echo(typer.style(line(one.name), bold=True))
     facts = {
-        "state": typer.style(one.state, fg=_COLORS[one.state]),
-        "cooldown": _wait(one),
+        "state": _state(one),
+        "cooldown": _wait(one).strip("-"),
         "failures": f"{one.failure_count} that count",
         "successes": f"{one.success_count} in a row" if one.state == "HALF_OPEN" else "",
         "probe": "in flight" if one.is_probing else "",
@@ -212,9 +205,8 @@ def _show(one: BreakerSnapshot, json: bool) -> None:
         "failed": isoformat(one.last_failure_time) if one.last_failure_time else "",
         "error": line(one.last_error),
     }
-    for label, value in facts.items():
-        if value and value != "-":
-            typer.echo(f"  {label:<10}{value}")
+    known = ((name, value) for name, value in facts.items() if value)
+    present(_as_data(one), told_facts(line(one.name), known, 10), json=json)
 
 
 def _wait(one: BreakerSnapshot) -> str:

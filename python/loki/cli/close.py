@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,8 @@ import typer
 
 from loki.base.error import UsageError
 from loki.base.text_format import amount
-from loki.cli.common import Project, load_project, project_option, show_json
+from loki.cli.common import load_project, present, project_option
+from loki.cli.options import Json, Project
 
 if TYPE_CHECKING:
     from loki.execution.assembly import Runs
@@ -26,7 +28,7 @@ def command(
         typer.Option("--all", help="The runs of every branch that is merged or deleted."),
     ] = False,
     project: Project = Path(),
-    json: Annotated[bool, typer.Option("--json", help="What was closed, as JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """End a run: all work on one git branch, and the signs that bind it.
 
@@ -44,16 +46,12 @@ def command(
     with workspace.exclusive():
         runs = workspace.runs()
         closed = runs.close_ended() if all_ else _one(runs, branch)
-    if json:
-        show_json([one.to_dict() for one in closed])
-        return
-    for one in closed:
-        typer.echo(_tell(one))
+    lines = [told for one in closed for told in _tell(one)]
     if any(one.candidates for one in closed):
-        typer.echo(f"decide: loki review{project_option(project)}")
-    if not closed:
-        what = "no branch with an open run is merged or deleted" if all_ else "no run is open here"
-        typer.echo(f"Nothing to close: {what}.")
+        lines.append(f"decide: loki review{project_option(project)}")
+    what = "no branch with an open run is merged or deleted" if all_ else "no run is open here"
+    nothing = f"Nothing to close: {what}."
+    present([one.to_dict() for one in closed], lines, json=json, nothing=nothing)
 
 
 def _one(runs: Runs, branch: str | None) -> list[Closed]:
@@ -64,9 +62,8 @@ def _one(runs: Runs, branch: str | None) -> list[Closed]:
     return [found] if found else []
 
 
-def _tell(closed: Closed) -> str:
+def _tell(closed: Closed) -> Iterator[str]:
     name = closed.branch or "no branch"
     why = "" if closed.reason == "closed" else f", which is {closed.reason}"
-    lines = [f"closed the run on {name}{why}: {amount(closed.signs, 'sign')}"]
-    lines += [f"candidate {one.id}: {one.name}" for one in closed.candidates]
-    return "\n".join(lines)
+    yield f"closed the run on {name}{why}: {amount(closed.signs, 'sign')}"
+    yield from (f"candidate {one.id}: {one.name}" for one in closed.candidates)

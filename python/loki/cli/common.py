@@ -1,4 +1,4 @@
-"""What commands have in common: options, errors as sentences, log lines, who and what is meant."""
+"""What commands have in common: errors as sentences, what is shown, log lines, what is meant."""
 
 from __future__ import annotations
 
@@ -8,40 +8,22 @@ import re
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
 from loki.base.error import ConfigError, LokiError, UsageError
 from loki.base.text_format import escape_control_characters, span
-from loki.base.time import argument_seconds, moment, seconds
+from loki.base.time import moment, seconds
 
 if TYPE_CHECKING:
-    from loki.action.agent_protocol import Agent
     from loki.runtime import Runtime
-    from loki.workspace import Workspace
 
-
-# --- Options of several commands ----------------------------------------------------------------------
-
-Project = Annotated[Path, typer.Option(help="The project's folder.")]
-Json = Annotated[bool, typer.Option("--json", help="Everything as JSON.")]
-OutcomeJson = Annotated[bool, typer.Option("--json", help="The outcome as JSON on stdout.")]
-TaskId = Annotated[str, typer.Argument(help="Id of the task, or how it begins.")]
-OnlyTask = Annotated[str | None, typer.Option(help="Only this task: its id, or how it begins.")]
-CommandRun = Annotated[
-    str | None, typer.Option(help="What was run, as typed: tells tools apart that print alike.")
-]
-Force = Annotated[
-    bool, typer.Option("--force", help="Restore also files that somebody changed since.")
-]
-Decider = Annotated[str, typer.Option(help="Who decides; the user of this machine by default.")]
-Note = Annotated[str, typer.Option(help="Why, for the record.")]
 
 # --- Errors as sentences, log lines, JSON -------------------------------------------------------------
 
@@ -76,6 +58,58 @@ def fail(message: str, code: int) -> NoReturn:
 def show_json(data: Any, *, error: bool = False) -> None:
     """JSON for programs, on stdout; on stderr where stdout is a command's own."""
     typer.echo(json.dumps(data, indent=2, ensure_ascii=True), err=error)
+
+
+def present(data: Any, lines: str | Iterable[str], *, json: bool, nothing: str = "") -> None:
+    """What a command found, or what came of it.
+
+    Args:
+        data: it for programs.
+        lines: it for people; a generator is not asked where a program reads.
+        json: a program reads.
+        nothing: what people are told where there is no line.
+    """
+    if json:
+        show_json(data)
+    else:
+        tell(lines, nothing)
+
+
+def tell(lines: str | Iterable[str], nothing: str = "") -> None:
+    """Lines for people; or what they are told where there is no line."""
+    told = lines if isinstance(lines, str) else "\n".join(lines)
+    if told or nothing:
+        typer.echo(told or nothing)
+
+
+def told_facts(title: str, facts: Iterable[tuple[str, str]], wide: int = 11) -> Iterator[str]:
+    """What is known of one thing, as lines: its title, and each fact behind its name.
+
+    Args:
+        title: what it is; facts: names and values, nothing hostile among them.
+        wide: columns for a name.
+    """
+    yield typer.style(title, bold=True)
+    for name, value in facts:
+        yield f"  {name:<{wide}}{value}"
+
+
+def columns(rows: Iterable[Sequence[str]], head: Sequence[str] = ()) -> Iterator[str]:
+    """Rows whose cells stand below each other, as lines; colors do not count.
+
+    Args:
+        rows: cells that nothing hostile is in.
+        head: names of the columns, if they are to be told.
+    """
+    all_ = [head, *rows] if head else [*rows]
+    wide = [max(map(_width, column)) for column in zip(*all_, strict=True)]
+    for row in all_:
+        cells = (cell + " " * (most - _width(cell)) for cell, most in zip(row, wide, strict=True))
+        yield "  ".join(cells).rstrip()
+
+
+def _width(cell: str) -> int:
+    return len(re.sub(r"\x1b\[[\d;]*m", "", cell))
 
 
 def picked(thing: object, *names: str) -> dict[str, Any]:
@@ -139,14 +173,6 @@ def load_project(project: Path) -> Runtime:
 def project_option(project: Path) -> str:
     """The option that a command needs to be about a project, where that is not this folder."""
     return "" if project == Path() else f" --project {shlex.quote(str(project))}"
-
-
-def is_passed_on(context: typer.Context) -> bool:
-    """Whether a group is called with one of its commands, for which then are the options before it."""
-    if context.invoked_subcommand is None:
-        return False
-    context.default_map = {context.invoked_subcommand: context.params}
-    return True
 
 
 def name_and_value(option: str, given: str, meaning: str) -> tuple[str, str]:
@@ -241,85 +267,3 @@ def find(known: Sequence[str], wanted: str, what: str = "task") -> str:
 def _listing(ids: Sequence[str]) -> str:
     more = f" and {len(ids) - _LISTED} more" if len(ids) > _LISTED else ""
     return ", ".join(ids[:_LISTED]) + more
-
-
-# --- Who works on a task ------------------------------------------------------------------------------
-
-AgentName = Annotated[
-    str | None,
-    typer.Option(
-        "--agent",
-        help="Who works: claude, codex, gemini or aider, started so that it asks nobody and edits the "
-        "files of a scratch copy; a model, like anthropic:claude-opus-4-5 or openai:gpt-5 (its key is "
-        "read from ANTHROPIC_API_KEY or OPENAI_API_KEY); or NAME of [agents.NAME] in "
-        ".loki/config.toml. Several with commas, like 'claude, codex': the next one is asked where "
-        "the one before cannot be.",
-    ),
-]
-AgentCommand = Annotated[
-    str | None,
-    typer.Option(
-        "--agent-command",
-        help="Or: any program that reads the briefing on stdin and edits the files in the folder that "
-        "it is started in, a scratch copy of the project. It is run as you say it.",
-    ),
-]
-PassEnvironment = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--pass-env",
-        help="A variable, or a glob, that a program gets although it looks like a secret; repeat it "
-        "for more. [default: the keys that claude, codex, gemini or aider needs; all of them for "
-        "other programs]",
-    ),
-]
-
-
-def agent_said(
-    workspace: Workspace,
-    agent: str | None,
-    agent_command: str | None,
-    *,
-    briefing: str | None = None,
-    timeout: str | None = None,
-    reflect: bool = False,
-    pass_environment: Sequence[str] | None = None,
-) -> Agent:
-    """The agent that ``--agent`` or ``--agent-command`` says.
-
-    Args:
-        workspace: the project.
-        agent: ``provider:model``, a preset, or a name of the configuration; None: not said.
-        agent_command: a command; None: not said.
-        briefing, timeout: ``--briefing`` and ``--agent-timeout``.
-        reflect: ask it once more after each attempt that failed.
-        pass_environment: ``--pass-env``.
-
-    Raises:
-        UsageError: none or both are said, or it cannot work: no such program, no key.
-    """
-    from loki.execution import resolve
-
-    if (agent is None) == (agent_command is None):
-        raise UsageError(
-            "who works? Expected --agent with a program that loki knows (claude, codex, gemini, aider) "
-            "or provider:model, like anthropic:claude-opus-4-5, or --agent-command with any program; "
-            "one of them"
-        )
-    if briefing not in {None, "stdin", "argument"}:
-        raise UsageError(f"--briefing is {briefing!r}: expected 'stdin' or 'argument'")
-    limit = None if timeout is None else argument_seconds("--agent-timeout", timeout)
-    if agent_command is not None:
-        return resolve.program(
-            workspace,
-            agent_command,
-            limit,
-            briefing=briefing,  # type: ignore[arg-type]
-            reflect=reflect,
-            pass_environment=pass_environment,
-        )
-    assert agent is not None
-    if briefing is not None:
-        raise UsageError("--briefing is for --agent-command: expected --agent without it")
-    more = pass_environment or ()
-    return resolve.named_agent(workspace, agent, limit, reflect=reflect, pass_environment=more)

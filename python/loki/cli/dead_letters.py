@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,16 +15,16 @@ import typer
 from loki.base.error import StoreError, UsageError
 from loki.base.text_format import amount, line
 from loki.cli.app import changes_nothing
-from loki.cli.common import (
+from loki.cli.common import find, open_project, picked, present, tell
+from loki.cli.options import (
+    AgentOptions,
     Decider,
     Json,
     Project,
     agent_said,
-    find,
-    is_passed_on,
-    open_project,
-    picked,
-    show_json,
+    given,
+    listing,
+    with_options,
 )
 from loki.jobs.dead_letters.dead_letter_review import Answers, Scope
 from loki.jobs.dead_letters.dead_letters import DeadLetters, Reviewed
@@ -73,6 +73,10 @@ def in_short(one: Reviewed, *, decided: bool = False) -> str:
         one: it.
         decided: a review was carried out; else it was only looked at.
     """
+    return "\n".join(_short(one, decided=decided))
+
+
+def _short(one: Reviewed, *, decided: bool) -> Iterator[str]:
     letter, decision = one.letter, one.decision
     color, would, done, next_ = _ACTIONS[decision.action]
     what = done if decided else would
@@ -81,17 +85,14 @@ def in_short(one: Reviewed, *, decided: bool = False) -> str:
     head = f"{typer.style(line(one.task_id), bold=True)}: {typer.style(what, fg=color)}"
     last = f", last {line(letter.last_failure[:16])}" if letter.last_failure else ""
     summary = line(letter.error_summary or "not told", WIDTH)
-    lines = [
-        f"{head}: {line(decision.reason, WIDTH)}",
-        f"  what    {line(letter.title, WIDTH)}",
-        f"  failed  {amount(letter.total_attempts, 'attempt')}{last}: {summary}",
-    ]
-    lines += [f"  because {line(text, WIDTH)}" for text in decision.evidence if text]
+    yield f"{head}: {line(decision.reason, WIDTH)}"
+    yield f"  what    {line(letter.title, WIDTH)}"
+    yield f"  failed  {amount(letter.total_attempts, 'attempt')}{last}: {summary}"
+    yield from (f"  because {line(text, WIDTH)}" for text in decision.evidence if text)
     if one.page:
-        lines.append(f"  page    .loki/{line(one.page)}")
+        yield f"  page    .loki/{line(one.page)}"
     if next_ and decided and one.done:
-        lines.append("  " + next_.format(id=shlex.quote(one.task_id), new=one.new_task))
-    return "\n".join(lines)
+        yield "  " + next_.format(id=shlex.quote(one.task_id), new=one.new_task)
 
 
 def echo(one: Reviewed) -> None:
@@ -99,8 +100,8 @@ def echo(one: Reviewed) -> None:
     typer.echo(in_short(one, decided=True), err=True)
 
 
-def in_full(one: Reviewed, workspace: Workspace) -> str:
-    """Everything that is known of a dead letter.
+def in_full(one: Reviewed, workspace: Workspace) -> Iterator[str]:
+    """Everything that is known of a dead letter, as lines.
 
     Args:
         one: it.
@@ -108,29 +109,26 @@ def in_full(one: Reviewed, workspace: Workspace) -> str:
     """
     letter, facts = one.letter, one.facts
     recovery, back = letter.recovery_strategy or "not told", amount(letter.requeues, "time")
-    lines = [in_short(one), f"  recover {line(recovery)}; brought back {back} before"]
-    lines += [
-        f"  needs   {line(needed.name)}: {needed.state}: {line(needed.evidence)}"
-        for needed in facts.dependencies
-    ]
-    lines += [
-        f"  commit  {commit.commit[:12]} {line(commit.subject, WIDTH)}: {line(commit.why)}"
-        for commit in facts.commits
-    ]
+    yield from _short(one, decided=False)
+    yield f"  recover {line(recovery)}; brought back {back} before"
+    for needed in facts.dependencies:
+        yield f"  needs   {line(needed.name)}: {needed.state}: {line(needed.evidence)}"
+    for commit in facts.commits:
+        yield f"  commit  {commit.commit[:12]} {line(commit.subject, WIDTH)}: {line(commit.why)}"
     if letter.simpler_task:
-        lines.append(f"  simpler {line(letter.simpler_task)}: {facts.simpler_state or 'gone'}")
+        yield f"  simpler {line(letter.simpler_task)}: {facts.simpler_state or 'gone'}"
     for tried in letter.attempts:
-        head = f"attempt {tried.attempt_number}  {line(tried.timestamp)}  {line(tried.error_type)}"
-        lines.append(f"\n{head}{tried.agent_id and f'  by {line(tried.agent_id)}'}")
-        lines.append(f"  did     {line(tried.approach or 'not told', 200)}")
-        lines.append(f"  error   {line(tried.error_message or 'not told', 300)}")
+        by = f"  by {line(tried.agent_id)}" if tried.agent_id else ""
+        number, at = tried.attempt_number, line(tried.timestamp)
+        yield f"\nattempt {number}  {at}  {line(tried.error_type)}{by}"
+        yield f"  did     {line(tried.approach or 'not told', 200)}"
+        yield f"  error   {line(tried.error_message or 'not told', 300)}"
     page = dead_letter.page_name(one.task_id)
     if workspace.store.read(page) is not None:
-        lines.append(f"\npage: {workspace.folder / page}")
+        yield f"\npage: {workspace.folder / page}"
     id_ = shlex.quote(one.task_id)
-    lines.append(f'\nGo on: loki dead-letters retry {id_} --approach "…"')
-    lines.append(f'   or: loki dead-letters abandon {id_} --reason "…"')
-    return "\n".join(lines)
+    yield f'\nGo on: loki dead-letters retry {id_} --approach "…"'
+    yield f'   or: loki dead-letters abandon {id_} --reason "…"'
 
 
 def as_data(one: Reviewed, *, whole: bool = False) -> dict[str, Any]:
@@ -198,7 +196,7 @@ def _ask(letters: DeadLetters, one: Reviewed) -> bool:
         if answer in {"k", "q"}:
             return bool(answer == "k")
         if answer == "d":
-            typer.echo("\n" + in_full(one, letters.workspace))
+            tell(("", *in_full(one, letters.workspace)))
         elif answer and answer not in _ANSWERS:
             typer.echo("Say n, s, f, a, d, k or q, or press enter.")
         elif _decide(letters, one, answer):
@@ -267,25 +265,24 @@ SomeIds = Annotated[
         metavar="[ID...]", help="Of the tasks, or how they begin; all where none is said."
     ),
 ]
-Approach = Annotated[
-    str, typer.Option("--approach", help="A new approach: its failures so far count no more.")
-]
-Simpler = Annotated[
-    str,
-    typer.Option("--simpler", help="A smaller task that is worth having: it is queued instead."),
-]
-FixedBy = Annotated[
-    str, typer.Option("--fixed-by", metavar="COMMIT", help="The commit that fixed what blocked it.")
-]
 
 
-@app.callback()
-def _default(context: typer.Context, project: Project = Path(), json: Json = False) -> None:
-    if not is_passed_on(context):
-        list_(project, json)
+@dataclass(frozen=True)
+class RetryOptions:
+    """What has changed since a task was given up."""
+
+    approach: Annotated[
+        str, typer.Option(help="A new approach: its failures so far count no more.")
+    ] = ""
+    simpler: Annotated[
+        str, typer.Option(help="A smaller task that is worth having: it is queued instead.")
+    ] = ""
+    fixed_by: Annotated[
+        str, typer.Option(metavar="COMMIT", help="The commit that fixed what blocked it.")
+    ] = ""
 
 
-@app.command("list")
+@listing(app)
 def list_(project: Project = Path(), json: Json = False) -> None:
     """List the tasks that were given up.
 
@@ -297,20 +294,21 @@ def list_(project: Project = Path(), json: Json = False) -> None:
             letters.complete()
     found = letters.review(dry_run=True)
     known = letters.queue.dead_letter_metadata()
-    if json:
-        show_json({"tasks": [as_data(one) for one in found], "metadata": known})
-    elif not found:
-        typer.echo(NONE)
-    else:
-        last, due = known.get("last_reviewed"), ", so a review is due" if letters.is_due() else ""
-        counts = [line(str(known.get(f"total_{name}"))) for name in ("recovered", "abandoned")]
-        typer.echo(
-            f"{amount(len(found), 'dead letter')}; {counts[0]} recovered and {counts[1]} abandoned "
-            f"so far. Last review: {line(str(last or 'never'))}{due}."
-        )
-        for one in found:
-            typer.echo("\n" + in_short(one))
-        typer.echo("\nGo through them: loki dead-letters review")
+    data = {"tasks": [as_data(one) for one in found], "metadata": known}
+    present(data, _listed(found, known, is_due=letters.is_due()), json=json, nothing=NONE)
+
+
+def _listed(found: Sequence[Reviewed], known: Mapping[str, Any], *, is_due: bool) -> Iterator[str]:
+    if not found:
+        return
+    last, due = known.get("last_reviewed"), ", so a review is due" if is_due else ""
+    counts = [line(str(known.get(f"total_{name}"))) for name in ("recovered", "abandoned")]
+    yield (
+        f"{amount(len(found), 'dead letter')}; {counts[0]} recovered and {counts[1]} abandoned "
+        f"so far. Last review: {line(str(last or 'never'))}{due}."
+    )
+    yield from (f"\n{in_short(one)}" for one in found)
+    yield "\nGo through them: loki dead-letters review"
 
 
 @app.command()
@@ -326,18 +324,14 @@ def show(
     letters = _letters(project)
     (id_,) = _found(letters, [task])
     (found,) = letters.review([id_], dry_run=True)
-    if json:
-        show_json(as_data(found, whole=True))
-    else:
-        typer.echo(in_full(found, letters.workspace))
+    present(as_data(found, whole=True), in_full(found, letters.workspace), json=json)
 
 
 @app.command()
+@with_options
 def review(
+    changed: RetryOptions,
     tasks: SomeIds = None,
-    approach: Approach = "",
-    simpler: Simpler = "",
-    fixed_by: FixedBy = "",
     scope_gone: Annotated[
         str, typer.Option("--scope-gone", metavar="WHY", help="Nobody needs the task any more.")
     ] = "",
@@ -388,16 +382,16 @@ def review(
     `loki dead-letters review fix-login --approach "ask the cache first" --json`
     """
     letters = _letters(project, reviewer, reviewer_command, by)
-    given = Answers(
-        approach,
-        Scope(simpler) if simpler.strip() else None,
+    answers = Answers(
+        changed.approach,
+        Scope(changed.simpler) if changed.simpler.strip() else None,
         scope_gone,
         dependency_never,
-        fixed_by,
+        changed.fixed_by,
         confidence=confidence,
         readings=tuple(reading or ()),
     )
-    is_scripted = json or dry_run or given != Answers() or reviewer or reviewer_command or if_due
+    is_scripted = json or dry_run or answers != Answers() or reviewer or reviewer_command or if_due
     found: Sequence[Reviewed] = ()
     nothing = NONE
     if if_due and not letters.is_due():
@@ -406,18 +400,15 @@ def review(
         ids = _found(letters, tasks or ()) or None
         if not is_scripted and sys.stdin.isatty() and sys.stdout.isatty():
             return go_through(letters, ids)
-        found = letters.review(ids, {"": given}, dry_run=dry_run)
-    if not (found or json):
-        typer.echo(nothing)
-    return _show(found, letters, json, dry_run=dry_run)
+        found = letters.review(ids, {"": answers}, dry_run=dry_run)
+    return _show(found, letters, json, dry_run=dry_run, nothing=nothing)
 
 
 @app.command()
+@with_options
 def retry(
     tasks: Ids,
-    approach: Approach = "",
-    simpler: Simpler = "",
-    fixed_by: FixedBy = "",
+    changed: RetryOptions,
     by: Decider = "",
     project: Project = Path(),
     json: Json = False,
@@ -428,11 +419,11 @@ def retry(
 
     What was tried stays on record. With `--simpler` a new task is queued that names this one.
     """
-    if sum(map(bool, (approach.strip(), simpler.strip(), fixed_by.strip()))) > 1:
+    how = {name: said.strip() for name, said in given(changed).items()}
+    if sum(map(bool, how.values())) > 1:
         raise UsageError("expected one of --approach, --simpler and --fixed-by")
     letters = _letters(project, by=by)
-    how = {"simpler": simpler.strip(), "fixed_by": fixed_by.strip()}
-    done = [letters.retry(id_, approach.strip(), **how) for id_ in _found(letters, tasks)]
+    done = [letters.retry(id_, **how) for id_ in _found(letters, tasks)]
     _show(done, letters, json)
 
 
@@ -464,13 +455,17 @@ def _found(letters: DeadLetters, tasks: Sequence[str]) -> list[str]:
 
 
 def _show(
-    found: Sequence[Reviewed], letters: DeadLetters, json: bool, *, dry_run: bool = False
+    found: Sequence[Reviewed],
+    letters: DeadLetters,
+    json: bool,
+    *,
+    dry_run: bool = False,
+    nothing: str = "",
 ) -> None:
-    if json:
-        known, data = letters.queue.dead_letter_metadata(), [as_data(one) for one in found]
-        show_json({"reviewed": data, "metadata": known, "dry_run": dry_run})
-    for one in () if json else found:
-        typer.echo(in_short(one, decided=not dry_run))
+    data, known = [as_data(one) for one in found], letters.queue.dead_letter_metadata()
+    lines = (in_short(one, decided=not dry_run) for one in found)
+    told = {"reviewed": data, "metadata": known, "dry_run": dry_run}
+    present(told, lines, json=json, nothing=nothing)
 
 
 def _letters(
@@ -482,5 +477,5 @@ def _letters(
     if reviewer is not None and reviewer_command is not None:
         raise UsageError("expected --reviewer or --reviewer-command, not both")
     if reviewer is not None or reviewer_command is not None:
-        reviewers = [agent_said(workspace, reviewer, reviewer_command)]
+        reviewers = [agent_said(workspace, AgentOptions(reviewer, reviewer_command))]
     return DeadLetters(workspace, reviewers, by.strip() or user())

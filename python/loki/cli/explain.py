@@ -16,7 +16,8 @@ import typer
 from typer.core import TyperCommand
 
 from loki.base.error import UsageError
-from loki.cli.common import CommandRun, Json, fail, load_project, show_json
+from loki.cli.common import fail, load_project, show_json
+from loki.cli.options import CommandRun, Json
 
 if TYPE_CHECKING:
     from loki.action.processes.interactive_command import InteractiveResult

@@ -16,7 +16,8 @@ import typer
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
 from loki.base.time import moment
-from loki.cli.common import OnlyTask, Project, find, load_project, picked, since_moment
+from loki.cli.common import find, load_project, picked, since_moment, tell
+from loki.cli.options import JsonLines, OnlyTask, Project, Since
 
 if TYPE_CHECKING:
     from loki.memory.attempt import Attempt
@@ -76,16 +77,11 @@ def command(
     result: Annotated[
         str | None, typer.Option(help=f"Only attempts that ended so: {', '.join(RESULTS)}.")
     ] = None,
-    since: Annotated[
-        str | None,
-        typer.Option(help="Only what began since: a time back, like 2d or 90m, or a date."),
-    ] = None,
+    since: Since = None,
     branch: Annotated[str | None, typer.Option(help="Only attempts on this git branch.")] = None,
     last: Annotated[int | None, typer.Option(min=1, help="Only the newest so many.")] = None,
     project: Project = Path(),
-    json: Annotated[
-        bool, typer.Option("--json", help="A JSON object a line, for each attempt.")
-    ] = False,
+    json: JsonLines = False,
 ) -> None:
     """List what was tried, over all tasks: one line an attempt, the newest last, and a total.
 
@@ -103,14 +99,12 @@ def command(
     width = max(map(len, tasks), default=0)
     wanted = Filter(pattern, strategy, result, start, branch)
     told = (
-        (attempt.timestamp, id_, attempt.attempt, tell(id_, attempt, width, json=json))
+        (attempt.timestamp, id_, attempt.attempt, told_attempt(id_, attempt, width, json=json))
         for id_, attempt in tally.counting(select(workspace, tasks, wanted))
     )
     shown = sorted(told) if last is None else sorted(heapq.nlargest(last, told))
-    for *_, text in shown:
-        typer.echo(text)
-    if not json:
-        typer.echo(tally.total(len(shown)))
+    lines = [text for *_, text in shown]
+    tell(lines if json else [*lines, tally.total(len(shown))])
 
 
 def select(
@@ -159,7 +153,7 @@ class Tally:
         return "; ".join(parts)
 
 
-def tell(task: str, attempt: Attempt, width: int, *, json: bool = False) -> str:
+def told_attempt(task: str, attempt: Attempt, width: int, *, json: bool = False) -> str:
     """An attempt's line: columns for people, or an object as JSON."""
     if json:
         return jsonlib.dumps(row(task, attempt))

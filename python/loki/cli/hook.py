@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +12,8 @@ import typer
 
 from loki.base.error import UsageError
 from loki.base.text_format import line
-from loki.cli.common import Json, fail, show_json
+from loki.cli.common import fail, present
+from loki.cli.options import Json, with_options
 
 if TYPE_CHECKING:
     from loki.adapters.hooks.hook_installation import HookStatus, Plan
@@ -32,26 +35,39 @@ app = typer.Typer(
     ),
 )
 
+NONE = "No agent has loki's hooks here. To begin: loki hook install claude-code"
+
 Agent = Annotated[str, typer.Argument(help="claude-code, codex or gemini.", metavar="AGENT")]
-User = Annotated[bool, typer.Option("--user", help="In all my projects.")]
-Shared = Annotated[
-    bool, typer.Option("--project", help="In this project, for everybody who works on it.")
-]
-Local = Annotated[
-    bool, typer.Option("--local", help="In this project, for me alone (Claude Code only).")
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change, change nothing.")]
 Where = Annotated[Path, typer.Option("--path", help="The project's folder.")]
 
 
+@dataclass(frozen=True)
+class ScopeOptions:
+    """Whose settings are meant."""
+
+    user: Annotated[bool, typer.Option("--user", help="In all my projects.")] = False
+    project: Annotated[
+        bool, typer.Option("--project", help="In this project, for everybody who works on it.")
+    ] = False
+    local: Annotated[
+        bool, typer.Option("--local", help="In this project, for me alone (Claude Code only).")
+    ] = False
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would change, change nothing.")
+    ] = False
+    path: Where = Path()
+
+    @property
+    def named(self) -> list[str]:
+        """Those that are said."""
+        return [name for name in ("user", "project", "local") if getattr(self, name)]
+
+
 @app.command("install")
+@with_options
 def install(
     agent: Agent,
-    user: User = False,
-    project: Shared = False,
-    local: Local = False,
-    dry_run: DryRun = False,
-    path: Where = Path(),
+    where: ScopeOptions,
 ) -> None:
     """Put loki's hooks into an agent's settings; what others put there stays, and so do comments.
 
@@ -67,12 +83,12 @@ def install(
     from loki.adapters.hooks.hook_installation import to_install
 
     chosen = _agent(agent)
-    named = _named(user=user, project=project, local=local)
+    named = where.named
     if len(named) > 1:
         fail(f"found {' and '.join(f'--{one}' for one in named)}, expected one of them", 2)
     scope = named[0] if named else chosen.default
-    plan = to_install(chosen, scope, path.resolve(), os.environ)
-    if dry_run:
+    plan = to_install(chosen, scope, where.path.resolve(), os.environ)
+    if where.dry_run:
         _show(plan)
         return
     plan.carry_out()
@@ -88,13 +104,10 @@ def install(
 
 
 @app.command("uninstall")
+@with_options
 def uninstall(
     agent: Agent,
-    user: User = False,
-    project: Shared = False,
-    local: Local = False,
-    dry_run: DryRun = False,
-    path: Where = Path(),
+    where: ScopeOptions,
 ) -> None:
     """Take loki's hooks out of an agent's settings: they are what they were, to the byte.
 
@@ -106,13 +119,14 @@ def uninstall(
     from loki.adapters.hooks.hook_installation import to_remove
 
     chosen = _agent(agent)
-    named = _named(user=user, project=project, local=local)
+    named = where.named
     plans = [
-        to_remove(chosen, scope, path.resolve(), os.environ) for scope in named or chosen.files
+        to_remove(chosen, scope, where.path.resolve(), os.environ)
+        for scope in named or chosen.files
     ]
     changing = [plan for plan in plans if plan.changes]
     for plan in changing:
-        if dry_run:
+        if where.dry_run:
             _show(plan)
             continue
         plan.carry_out()
@@ -130,10 +144,8 @@ def status(path: Where = Path(), json: Json = False) -> None:
     from loki.adapters.hooks.hook_installation import hook_status
 
     found = hook_status(path.resolve(), os.environ)
-    if json:
-        show_json([_as_dict(one) for one in found])
-    else:
-        _tell([one for one in found if one.events or one.problem])
+    shown = [one for one in found if one.events or one.problem]
+    present([_as_dict(one) for one in found], _tell(shown), json=json, nothing=NONE)
     if any(one.problem for one in found if one.events):
         raise typer.Exit(1)
 
@@ -158,19 +170,17 @@ _listen("codex", "Codex")
 _listen("gemini", "Gemini CLI")
 
 
-def _tell(found: list[HookStatus]) -> None:
+def _tell(found: list[HookStatus]) -> Iterator[str]:
     for one in found:
         unseen = one.events and one.agent.next.get(one.scope)
         works = "works, once you trust it" if unseen else "works"
         says = f"does not work: {one.problem}" if one.problem else works
-        typer.echo(f"{one.agent.title}, {one.scope}: {line(says)}")
-        typer.echo(f"    {one.path}")
+        yield f"{one.agent.title}, {one.scope}: {line(says)}"
+        yield f"    {one.path}"
         if one.events:
-            typer.echo(f"    {', '.join(one.events)}")
+            yield f"    {', '.join(one.events)}"
         if unseen:
-            typer.echo(f"    {unseen} Whether you did, loki cannot see.")
-    if not found:
-        typer.echo("No agent has loki's hooks here. To begin: loki hook install claude-code")
+            yield f"    {unseen} Whether you did, loki cannot see."
 
 
 def _as_dict(one: HookStatus) -> dict[str, object]:
@@ -200,8 +210,3 @@ def _agent(name: str) -> HookedAgent:
     if agent is None:
         raise UsageError(f"no agent {name!r} with hooks, expected one of {', '.join(AGENTS)}")
     return agent
-
-
-def _named(*, user: bool, project: bool, local: bool) -> list[str]:
-    scopes = {"user": user, "project": project, "local": local}
-    return [name for name, is_named in scopes.items() if is_named]

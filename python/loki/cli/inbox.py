@@ -17,14 +17,22 @@ from loki.base.text_format import amount, escape_control_characters, line
 from loki.base.time import moment
 from loki.cli.app import changes_nothing
 from loki.cli.common import (
-    Note,
-    Project,
     errors_as_sentences,
     open_project,
+    present,
     project_option,
-    show_json,
     shown_path,
     time_between,
+)
+from loki.cli.options import (
+    AgentOptions,
+    Context,
+    Decider,
+    Json,
+    Limits,
+    Note,
+    Project,
+    with_options,
 )
 
 if TYPE_CHECKING:
@@ -48,17 +56,18 @@ Words = Annotated[
         metavar="[WORDS]", help="The same as --context where that is taken, else --note."
     ),
 ]
-Why = Annotated[str, typer.Argument(metavar="[WHY]", help="The same as --note.")]
-Resume = Annotated[
-    bool, typer.Option("--resume", help="Go on with the task at once, as `loki resume` does.")
-]
-AgentOption = Annotated[
-    str | None,
-    typer.Option(help="Who goes on with it, as for `loki resume`. [default: who began it]"),
-]
-AgentCommandOption = Annotated[str | None, typer.Option(help="The same as a command.")]
-By = Annotated[str, typer.Option(help="Who decides. [default: the user of this machine]")]
-DoneAsJson = Annotated[bool, typer.Option("--json", help="What was done as JSON on stdout.")]
+
+
+@dataclass(frozen=True)
+class AnswerOptions(AgentOptions):
+    """Where something is answered, by whom, and how it is to go on."""
+
+    by: Decider = ""
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the task at once, as `loki resume` does.")
+    ] = False
+    project: Project = Path()
+    json: Json = False
 
 
 # --- The list -----------------------------------------------------------------------------------------
@@ -72,7 +81,7 @@ def command(
         ),
     ] = None,
     project: Project = Path(),
-    json: Annotated[bool, typer.Option("--json", help="The same as JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Show what waits for you, each with a number, what is asked, and the commands that answer it.
 
@@ -94,12 +103,10 @@ def command(
     if which is not None:
         found = [inbox.find_shown(workspace, found, which)]
     now, where = workspace.clock.now(), project_option(project)
-    if json:
-        show_json([one.to_dict() for one in found])
-    elif which is not None:
-        typer.echo("\n".join(_whole(found[0], workspace, now, where)))
-    else:
-        typer.echo("\n".join(listed(found, workspace.root, now, where)))
+    lines = listed(found, workspace.root, now, where)
+    if which is not None:
+        lines = _whole(found[0], workspace, now, where)
+    present([one.to_dict() for one in found], lines, json=json)
 
 
 def listed(there: list[Request], root: Path, now: datetime, where: str) -> Iterator[str]:
@@ -178,23 +185,13 @@ def _left(text: str, now: datetime) -> str:
 # --- Answers ------------------------------------------------------------------------------------------
 
 
+@with_options
 def approve(
+    way: AnswerOptions,
     id_: Which = None,
     words: Words = "",
     note: Note = "",
-    context: Annotated[
-        str,
-        typer.Option(
-            help="What you know and the agent cannot; every later briefing has it. Where the agent "
-            "asks something, that is the answer."
-        ),
-    ] = "",
-    by: By = "",
-    resume: Resume = False,
-    agent: AgentOption = None,
-    agent_command: AgentCommandOption = None,
-    project: Project = Path(),
-    json: DoneAsJson = False,
+    context: Context = None,
 ) -> None:
     """Say yes to anything that waits for you: `loki inbox` numbers it.
 
@@ -210,26 +207,21 @@ def approve(
 
     Example: `loki approve 3`; `loki approve 3 "use the staging key"`
     """
-    way = _Way(project, by, resume, json, agent, agent_command)
     workspace, one = _begin(id_, way)
     if words and one.takes_words:
         context = context or words
-    _answer(workspace, one, "approve", note or ("" if context else words), context, way)
+    _answer(workspace, one, "approve", note or ("" if context else words), context or "", way)
 
 
+@with_options
 def reject(
+    way: AnswerOptions,
     id_: Which = None,
-    why: Why = "",
-    note: Annotated[str, typer.Option(help="Why; the agent is told.")] = "",
-    by: By = "",
+    why: Annotated[str, typer.Argument(metavar="[WHY]", help="The same as --note.")] = "",
+    note: Note = "",
     abort: Annotated[
         bool, typer.Option("--abort", help="Give the task up, and restore its files.")
     ] = False,
-    resume: Resume = False,
-    agent: AgentOption = None,
-    agent_command: AgentCommandOption = None,
-    project: Project = Path(),
-    json: DoneAsJson = False,
 ) -> None:
     """Say no to anything that waits for you: `loki inbox` numbers it.
 
@@ -241,12 +233,13 @@ def reject(
 
     Example: `loki reject 3 "not on a Friday"`
     """
-    way = _Way(project, by, resume, json, agent, agent_command)
     workspace, one = _begin(id_, way)
     _answer(workspace, one, "reject", note or why, "", way, abort=abort)
 
 
+@with_options
 def answer(
+    way: AnswerOptions,
     id_: Annotated[str, typer.Argument(metavar="NUMBER or ID", help="As `loki inbox` shows it.")],
     said: Annotated[
         str,
@@ -259,12 +252,6 @@ def answer(
     words: Annotated[
         str, typer.Argument(metavar="[WORDS]", help="What goes with the option: words, or why.")
     ] = "",
-    by: By = "",
-    resume: Resume = False,
-    agent: AgentOption = None,
-    agent_command: AgentCommandOption = None,
-    project: Project = Path(),
-    json: DoneAsJson = False,
 ) -> None:
     """Answer anything that waits for you, by one of its options or in your own words.
 
@@ -272,7 +259,6 @@ def answer(
 
     Example: `loki answer 3 "it is the staging key"`; `loki answer 3 2 "not on a Friday"`
     """
-    way = _Way(project, by, resume, json, agent, agent_command)
     workspace, one = _begin(id_, way)
     option = _option(one, said)
     if option is None:
@@ -339,19 +325,7 @@ def _prompt(text: str) -> str:
         return ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Way:
-    """Where something is answered, by whom, and how it is to go on."""
-
-    project: Path
-    by: str
-    resume: bool
-    json: bool
-    agent: str | None
-    agent_command: str | None
-
-
-def _begin(id_: str | None, way: _Way) -> tuple[Workspace, Request]:
+def _begin(id_: str | None, way: AnswerOptions) -> tuple[Workspace, Request]:
     """The project, and what is answered.
 
     Raises:
@@ -389,7 +363,7 @@ def _answer(
     verb: str,
     note: str,
     context: str,
-    way: _Way,
+    way: AnswerOptions,
     *,
     abort: bool = False,
 ) -> None:
@@ -404,10 +378,8 @@ def _answer(
     decide = inbox.approve if verb == "approve" else inbox.reject
     result = decide(workspace, one, said)
     if result.done and not (way.json and way.resume):
-        if way.json:
-            show_json({"id": one.id, "done": result.done, "next": result.next or None})
-        else:
-            typer.echo(result.done)
+        data = {"id": one.id, "done": result.done, "next": result.next or None}
+        present(data, result.done, json=way.json)
     is_to_go_on = way.resume or result.at_once
     if is_to_go_on and result.run:
         _go_on_with_run(result, said, way, approves=verb == "approve")
@@ -417,7 +389,7 @@ def _answer(
         typer.echo(f"Next: {result.next}{project_option(way.project)}")
 
 
-def _go_on_with_tasks(result: Result, said: Said, way: _Way) -> None:
+def _go_on_with_tasks(result: Result, said: Said, way: AnswerOptions) -> None:
     """Resume them, one after another; the exit code is the first one's that is not 0."""
     from loki.cli.resume import command as go_on
 
@@ -428,8 +400,8 @@ def _go_on_with_tasks(result: Result, said: Said, way: _Way) -> None:
                 go_on(
                     task,
                     context=said.context if result.at_once else None,
-                    agent=way.agent,
-                    agent_command=way.agent_command,
+                    who=way,
+                    limits=Limits(),
                     project=way.project,
                     json=way.json,
                 )
@@ -438,7 +410,8 @@ def _go_on_with_tasks(result: Result, said: Said, way: _Way) -> None:
     raise typer.Exit(next(filter(None, codes), 0))
 
 
-def _go_on_with_run(result: Result, said: Said, way: _Way, *, approves: bool) -> None:
+def _go_on_with_run(result: Result, said: Said, way: AnswerOptions, *, approves: bool) -> None:
+    from loki.cli.pipeline import RunOptions
     from loki.cli.pipeline import resume as go_on
 
     is_answer = not result.done
@@ -449,8 +422,7 @@ def _go_on_with_run(result: Result, said: Said, way: _Way, *, approves: bool) ->
         note=said.note,
         by=said.by,
         context=said.context if is_answer else "",
-        agent=None if way.agent is None else [way.agent],
-        agent_command=way.agent_command,
+        options=RunOptions(None if way.agent is None else [way.agent], way.agent_command),
         project=way.project,
         json=way.json,
     )

@@ -15,7 +15,8 @@ import typer
 from loki.base import path_containment
 from loki.base.error import ConfigError, UsageError
 from loki.base.secret import mask_secrets, masked
-from loki.cli.common import CommandRun, Json, Project, picked, show_json
+from loki.cli.common import picked, show_json
+from loki.cli.options import CommandRun, Json, Project
 from loki.recognition.pattern import DEFAULT_STRATEGY, LEAST, PatternSet, band
 from loki.recognition.text import clean
 

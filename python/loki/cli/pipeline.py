@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json as jsonlib
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,16 +15,17 @@ from loki.base.error import UsageError
 from loki.base.text_format import amount
 from loki.base.time import isoformat
 from loki.cli.common import (
-    Note,
-    Project,
+    columns,
     find,
     load_project,
     log_to_console,
     name_and_value,
+    picked,
+    present,
     project_option,
-    show_json,
     take_signals,
 )
+from loki.cli.options import Context, Decider, Json, MaxTime, Note, Project, Wait, with_options
 from loki.cli.review import reminder
 
 if TYPE_CHECKING:
@@ -34,36 +36,40 @@ if TYPE_CHECKING:
 
 # --- What is said of a run ----------------------------------------------------------------------------
 
+NO_RUN = "No pipeline has run here yet: see `loki pipeline run --help`."
+
 _COLORS = {"success": "green", "failed": "red", "escalated": "yellow", "running": "cyan"}
 
 
-def summary(outcome: PipelineOutcome, project: Path, agents: str) -> str:
+def summary(outcome: PipelineOutcome, project: Path, agents: str) -> Iterator[str]:
     """What happened, and what to do next."""
-    lines = [*map(_stage_line, outcome.stages), ""]
+    yield from map(_stage_line, outcome.stages)
+    yield ""
     count = amount(outcome.attempts, "attempt")
-    lines.append(f"{styled(outcome.status)} after {count}: {outcome.reason}.")
+    yield f"{styled(outcome.status)} after {count}: {outcome.reason}."
     if outcome.files:
-        lines.append(f"changed: {', '.join(outcome.files)}")
+        yield f"changed: {', '.join(outcome.files)}"
     for step in outcome.rollback:
         detail = f", {step.detail}" if step.detail else ""
-        lines.append(f"rollback: {step.kind} {step.subject}: {step.result}{detail}")
+        yield f"rollback: {step.kind} {step.subject}: {step.result}{detail}"
     if outcome.page:
-        lines.append(f"read:    {project / '.loki' / outcome.page}")
+        yield f"read:    {project / '.loki' / outcome.page}"
     where = project_option(project)
     resume = f"loki pipeline resume {outcome.run}{where}{agents}"
     if outcome.trigger == "approval" and outcome.status == "escalated":
-        lines.append(f"approve: {resume} --approve")
-        lines.append(f"reject:  loki pipeline resume {outcome.run}{where} --reject --note WHY")
+        yield f"approve: {resume} --approve"
+        yield f"reject:  loki pipeline resume {outcome.run}{where} --reject --note WHY"
     elif outcome.status == "escalated":
-        lines.append(f"resume:  {resume} --context WHAT-YOU-KNOW")
+        yield f"resume:  {resume} --context WHAT-YOU-KNOW"
     elif outcome.status in {"paused", "interrupted"}:
         when = f"   (from {isoformat(outcome.retry_at)} on)" if outcome.retry_at else ""
-        lines.append(f"resume:  {resume}{when}")
-    lines.append(f"details: loki pipeline show {outcome.run}{where}")
+        yield f"resume:  {resume}{when}"
+    yield f"details: loki pipeline show {outcome.run}{where}"
     worked = [stage for stage in outcome.stages if stage.attempts]
     if worked:
-        lines.append(f"         loki show {worked[-1].task_id}{where}")
-    return "\n".join(lines)
+        yield f"         loki show {worked[-1].task_id}{where}"
+    if due := reminder(project):
+        yield due
 
 
 def _stage_line(stage: StageOutcome) -> str:
@@ -79,37 +85,35 @@ def styled(status: str) -> str:
     return typer.style(status, fg=color) if color else status
 
 
-def table(data: Mapping[str, Any], project: Path) -> str:
+def told(data: Mapping[str, Any], project: Path) -> Iterator[str]:
     """How a run's stages stand, and where its pages are."""
-    from rich.console import Console
-    from rich.table import Table
-
-    rows = Table(box=None, pad_edge=False)
-    for column in ("stage", "status", "tries", "attempts", "time", "task", "why"):
-        rows.add_column(column, overflow="fold")
+    yield f"{data['run']}: {_standing(data)}"
+    yield f"  file        {data['file'] or '(none)'}"
+    for name, value in data["parameters"].items():
+        yield f"  {name:<11} {_short(value)}"
+    yield ""
+    head = ("stage", "status", "tries", "attempts", "time", "task", "why")
+    yield from columns(map(_row, data["stages"]), head)
+    for step in data["rollback"]:
+        result = step["result"] or "to be done"
+        yield f"rollback: {step['kind']} {step['subject']}: {result} {step['detail']}".rstrip()
+    folder = project / ".loki"
     for stage in data["stages"]:
-        rows.add_row(
-            stage["id"], stage["status"], str(stage["tries"]), str(stage["attempts"]),
-            f"{stage['spent']:.1f} s", stage["task"] if stage["tries"] else "", _why(stage),
-        )  # fmt: skip
-    console = Console(width=None)
-    with console.capture() as captured:
-        console.print(rows)
-    reason = f": {data['reason']}" if data["reason"] else ""
-    lines = [f"{data['run']}: {styled(str(data['status']))}{reason}"]
-    lines.append(f"  file        {data['file'] or '(none)'}")
-    lines += [f"  {name:<11} {_short(value)}" for name, value in data["parameters"].items()]
-    lines += ["", captured.get().rstrip()]
-    lines += [
-        f"rollback: {step['kind']} {step['subject']}: {step['result'] or 'to be done'} {step['detail']}"
-        for step in data["rollback"]
-    ]
-    outputs = [name for stage in data["stages"] for name in stage["outputs"]]
-    folder = project / ".loki" / "pipelines" / data["run"]
-    lines += ["", *(f"output: {folder / 'outputs' / name}.md" for name in outputs)]
-    pages = [stage["page"] for stage in data["stages"] if stage["page"]]
-    lines += [f"page:   {project / '.loki' / page}" for page in pages]
-    return "\n".join(lines).rstrip()
+        for name in stage["outputs"]:
+            yield f"output: {folder / 'pipelines' / data['run'] / 'outputs' / name}.md"
+        if stage["page"]:
+            yield f"page:   {folder / stage['page']}"
+
+
+def _row(stage: Mapping[str, Any]) -> tuple[str, ...]:
+    counted = (str(stage["tries"]), str(stage["attempts"]), f"{stage['spent']:.1f} s")
+    task = stage["task"] if stage["tries"] else ""
+    return (stage["id"], styled(stage["status"]), *counted, task, _why(stage))
+
+
+def _standing(data: Mapping[str, Any]) -> str:
+    reason = f": {data['reason']}" if data.get("reason") else ""
+    return f"{styled(str(data['status']))}{reason}"
 
 
 def _short(value: str) -> str:
@@ -146,46 +150,56 @@ File = Annotated[Path, typer.Argument(help="The pipeline's file.")]
 Run = Annotated[
     str, typer.Argument(help="Id of the run, or how it begins; a pipeline's name for its last.")
 ]
-OnStdout = Annotated[bool, typer.Option("--json", help="Everything as JSON on stdout.")]
-AgentOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--agent",
-        metavar="[NAME=]COMMAND",
-        help="Who works for the stages that name this agent: a command, claude, codex, gemini, aider, "
-        "or a model like anthropic:claude-opus-4-5; repeat it for more. Without a name: for all others "
-        "(a command that begins with an assignment: --agent-command). "
-        "[default: [agents.NAME] in .loki/config.toml]",
-    ),
-]
-AgentCommand = Annotated[
-    str | None,
-    typer.Option(
-        help="Who works for all stages whose agent no --agent names: a command, run as you say it, or "
-        "a model."
-    ),
-]
-MaxAttempts = Annotated[
-    int | None, typer.Option(min=1, help="Attempts of all stages together. [default: the file's]")
-]
-MaxTime = Annotated[
-    str | None, typer.Option(help="Wall time for all of them, like 2h. [default: the file's]")
-]
-Wait = Annotated[
-    bool | None,
-    typer.Option(
-        "--wait/--no-wait",
-        help="Where an agent's circuit breaker is open: wait, or pause at once. [default: wait as "
-        "long as the stage's time-out allows]",
-    ),
-]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Who works for the stages, and what all of them together may take."""
+
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--agent",
+            metavar="[NAME=]COMMAND",
+            help="Who works for the stages that name this agent: a command, claude, codex, gemini, "
+            "aider, or a model like anthropic:claude-opus-4-5; repeat it for more. Without a name: for "
+            "all others (a command that begins with an assignment: --agent-command). "
+            "[default: [agents.NAME] in .loki/config.toml]",
+        ),
+    ] = None
+    agent_command: Annotated[
+        str | None,
+        typer.Option(
+            help="Who works for all stages whose agent no --agent names: a command, run as you say it, "
+            "or a model."
+        ),
+    ] = None
+    max_attempts: Annotated[
+        int | None,
+        typer.Option(min=1, help="Attempts of all stages together. [default: the file's]"),
+    ] = None
+    max_time: MaxTime = None
+    wait: Wait = None
+
+    @property
+    def words(self) -> str:
+        """Those that say who works, for a command that can be copied."""
+        words = [f"--agent {shlex.quote(given)}" for given in self.agent or ()]
+        if self.agent_command is not None:
+            words.append(f"--agent-command {shlex.quote(self.agent_command)}")
+        return "".join(f" {word}" for word in words)
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """What a run takes of them."""
+        return picked(self, "max_attempts", "max_time", "wait")
 
 
 @app.command("run")
+@with_options
 def run(
     file: File,
-    agent: AgentOption = None,
-    agent_command: AgentCommand = None,
+    options: RunOptions,
     from_stage: Annotated[
         str | None,
         typer.Option(
@@ -201,11 +215,8 @@ def run(
     new: Annotated[
         bool, typer.Option("--new", help="Begin another run, whatever became of the last.")
     ] = False,
-    max_attempts: MaxAttempts = None,
-    max_time: MaxTime = None,
-    wait: Wait = None,
     project: Project = Path(),
-    json: OnStdout = False,
+    json: Json = False,
 ) -> None:
     """Run a pipeline, or go on with its last run where that has not ended.
 
@@ -216,39 +227,32 @@ def run(
     """
     pipeline, workspace = _ready(file, project)
     outcome = pipeline.run(
-        _agents(agent, agent_command, workspace, pipeline),
+        _agents(options, workspace, pipeline),
         path=workspace,
         parameters=dict(
             name_and_value("--param", given, "what it stands for") for given in param or ()
         ),
         from_stage=from_stage,
         new=new,
-        max_attempts=max_attempts,
-        max_time=max_time,
-        wait=wait,
+        **options.limits,
     )
-    _report(outcome, project, json, _agent_words(agent, agent_command))
+    _report(outcome, project, json, options.words)
 
 
 @app.command("resume")
+@with_options
 def resume(
     run: Run,
+    options: RunOptions,
     approve: Annotated[
         bool, typer.Option("--approve", help="Let the stage begin that waits for approval.")
     ] = False,
     reject: Annotated[bool, typer.Option("--reject", help="End the run.")] = False,
     note: Note = "",
-    by: Annotated[str, typer.Option(help="Who says so. [default: the user]")] = "",
-    context: Annotated[
-        str, typer.Option(help="What to tell the agent of a stage that could not go on alone.")
-    ] = "",
-    agent: AgentOption = None,
-    agent_command: AgentCommand = None,
-    max_attempts: MaxAttempts = None,
-    max_time: MaxTime = None,
-    wait: Wait = None,
+    by: Decider = "",
+    context: Context = None,
     project: Project = Path(),
-    json: OnStdout = False,
+    json: Json = False,
 ) -> None:
     """Go on with a run that waits for you, was paused, interrupted or killed.
 
@@ -262,23 +266,21 @@ def resume(
         raise UsageError(f"run {data['run']} has no file: go on with it where it was begun")
     pipeline, workspace = _ready(workspace.root / str(data["file"]), project)
     outcome = pipeline.resume(
-        _agents(agent, agent_command, workspace, pipeline),
+        _agents(options, workspace, pipeline),
         run=str(data["run"]),
         path=workspace,
         approve=approve,
         reject=reject,
         by=by,
         note=note,
-        context=context,
-        max_attempts=max_attempts,
-        max_time=max_time,
-        wait=wait,
+        context=context or "",
+        **options.limits,
     )
-    _report(outcome, project, json, _agent_words(agent, agent_command))
+    _report(outcome, project, json, options.words)
 
 
 @app.command("check")
-def check(file: File, project: Project = Path(), json: OnStdout = False) -> None:
+def check(file: File, project: Project = Path(), json: Json = False) -> None:
     """Say all that is wrong with a pipeline: in its file, and with this project.
 
     Example: `loki pipeline check feature.yml`
@@ -291,15 +293,13 @@ def check(file: File, project: Project = Path(), json: OnStdout = False) -> None
         pipeline = Pipeline.load(file)
         spec = pipeline.spec
         found = [f"{file}: {sentence}" for sentence in pipeline.problems(load_project(project))]
-    if json:
-        show_json({"file": str(file), "problems": found})
-    elif spec is None or found:
-        for sentence in (*found, f"{file}: cannot be used: {amount(len(found), 'problem')}"):
-            typer.echo(sentence)
+    if spec is None or found:
+        lines = (*found, f"{file}: cannot be used: {amount(len(found), 'problem')}")
     else:
         agents = ", ".join(dict.fromkeys(stage.agent for stage in spec.stages))
         stages = " → ".join(stage.id for stage in spec.stages)
-        typer.echo(f"{file}: fine; {stages}; agents: {agents}")
+        lines = (f"{file}: fine; {stages}; agents: {agents}",)
+    present({"file": str(file), "problems": found}, lines, json=json)
     raise typer.Exit(2 if found else 0)
 
 
@@ -310,7 +310,7 @@ def show(
         typer.Argument(help="Id of the run, or the pipeline's name for its last; all where none."),
     ] = None,
     project: Project = Path(),
-    json: OnStdout = False,
+    json: Json = False,
 ) -> None:
     """Show how the stages of a run stand, or which runs there are.
 
@@ -321,20 +321,11 @@ def show(
     workspace = load_project(project)
     if run is None:
         found = pipeline_record.runs(workspace.store)
-        if json:
-            show_json(found)
-            return
-        for data in found:
-            reason = f": {data['reason']}" if data.get("reason") else ""
-            typer.echo(f"{data['run']}  {styled(str(data['status']))}{reason}")
-        if not found:
-            typer.echo("No pipeline has run here yet: see `loki pipeline run --help`.")
+        rows = (f"{data['run']}  {_standing(data)}" for data in found)
+        present(found, rows, json=json, nothing=NO_RUN)
         return
     data = _find(workspace, run)
-    if json:
-        show_json(data)
-    else:
-        typer.echo(table(data, project))
+    present(data, told(data, project), json=json)
 
 
 # --- What their arguments say -------------------------------------------------------------------------
@@ -348,17 +339,15 @@ def _ready(file: Path, project: Path) -> tuple[Pipeline, Runtime]:
     return Pipeline.load(file), load_project(project)
 
 
-def _agents(
-    agents: list[str] | None, command: str | None, workspace: Runtime, pipeline: Pipeline
-) -> Mapping[str, AnyAgent]:
+def _agents(options: RunOptions, workspace: Runtime, pipeline: Pipeline) -> Mapping[str, AnyAgent]:
     from loki.agents.preset import presets
     from loki.agents.providers import is_model
     from loki.execution import resolve
     from loki.execution.pipeline_session import EVERY_OTHER
 
-    names = {stage.agent for stage in pipeline.spec.stages}
-    named = [given for given in agents or () if _has_name(given, names)]
-    others = [given for given in agents or () if not _has_name(given, names)]
+    names, command = {stage.agent for stage in pipeline.spec.stages}, options.agent_command
+    named = [given for given in options.agent or () if _has_name(given, names)]
+    others = [given for given in options.agent or () if not _has_name(given, names)]
     if len(others) + (command is not None) > 1:
         raise UsageError(
             "who works for all stages that nothing else names is said more than once: expected one "
@@ -385,13 +374,6 @@ def _has_name(given: str, names: set[str]) -> bool:
     return bool(equals) and (name.strip() in names or len(name.split()) <= 1)
 
 
-def _agent_words(agents: list[str] | None, command: str | None) -> str:
-    """The options that say who works, for a command that can be copied."""
-    words = [f"--agent {shlex.quote(given)}" for given in agents or ()]
-    words += [f"--agent-command {shlex.quote(command)}"] if command is not None else []
-    return "".join(f" {word}" for word in words)
-
-
 def _find(workspace: Runtime, wanted: str) -> dict[str, Any]:
     from loki.action.pipelines import pipeline_record
 
@@ -404,10 +386,5 @@ def _find(workspace: Runtime, wanted: str) -> dict[str, Any]:
 
 
 def _report(outcome: PipelineOutcome, project: Path, json: bool, agents: str) -> None:
-    if json:
-        show_json(outcome.to_dict())
-    else:
-        typer.echo(summary(outcome, project, agents))
-        if due := reminder(project):
-            typer.echo(due)
+    present(outcome.to_dict(), summary(outcome, project, agents), json=json)
     raise typer.Exit(outcome.exit_code)

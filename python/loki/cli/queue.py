@@ -13,15 +13,15 @@ from loki.base.error import UsageError
 from loki.base.text_format import amount, line
 from loki.base.time import moment
 from loki.cli.common import (
-    Json,
-    Project,
-    TaskId,
     find,
-    is_passed_on,
     open_project,
+    present,
     show_json,
+    tell,
     time_between,
+    told_facts,
 )
+from loki.cli.options import Json, Project, TaskId, listing
 from loki.jobs.queue.queue import Queue, queue_of
 from loki.jobs.queue.queued_task import LISTS, ListName, QueuedTask, waits_for, write_entry
 
@@ -80,16 +80,13 @@ def edit(workspace: Workspace, id_: str, said: dict[str, Any], *, json: bool) ->
     from loki.jobs.work.queued_task_spec import edit as edit_task  # much to load for a look
 
     task, is_free = edit_task(workspace, id_, plain)
-    if json:
-        show_json(dict(task.raw))
-        return
-    typer.echo(f"changed {id_}")
+    told = [f"changed {id_}"]
     if is_free:
-        typer.echo("It was blocked because it could not be worked on; now it waits for a worker.")
+        told.append("It was blocked because it could not be worked on; now it waits for a worker.")
     elif task.blocked is not None:
-        typer.echo(
-            f"It is blocked: {line(task.blocked.reason)}; loki queue unblock {shlex.quote(id_)}"
-        )
+        unblock = f"loki queue unblock {shlex.quote(id_)}"
+        told.append(f"It is blocked: {line(task.blocked.reason)}; {unblock}")
+    present(dict(task.raw), told, json=json)
 
 
 # --- The commands -------------------------------------------------------------------------------------
@@ -113,11 +110,6 @@ app = typer.Typer(
     ),
 )
 
-All = Annotated[bool, typer.Option("--all", help="Every task of every list.")]
-OnlyList = Annotated[
-    str | None, typer.Option("--list", help="Only this list, like failed: all of it.")
-]
-
 SHOWN = 20
 """Tasks of a list that are shown without ``--all``; chosen to fit a screen."""
 
@@ -134,21 +126,14 @@ _COLORS = {
 }
 
 
-@app.callback()
-def _default(
-    context: typer.Context,
-    project: Project = Path(),
-    list_name: OnlyList = None,
-    all_: All = False,
-    json: Json = False,
-) -> None:
-    if not is_passed_on(context):
-        list_(project, list_name, all_, json)
-
-
-@app.command("list")
+@listing(app)
 def list_(
-    project: Project = Path(), list_name: OnlyList = None, all_: All = False, json: Json = False
+    project: Project = Path(),
+    list_name: Annotated[
+        str | None, typer.Option("--list", help="Only this list, like failed: all of it.")
+    ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Every task of every list.")] = False,
+    json: Json = False,
 ) -> None:
     """List what stands where. Same as no command.
 
@@ -162,12 +147,10 @@ def list_(
     if json:
         show_json({name: [_data(queue, lists, one) for one in lists.of(name)] for name in names})
         return
-    if not len(lists):
-        typer.echo("The queue is empty: see `loki submit --help`.")
-        return
-    for name in names:
-        for told in _tell_list(queue, lists, name, now, all_ or list_name is not None):
-            typer.echo(told)
+    is_whole = all_ or list_name is not None
+    lines = (told for name in names for told in _tell_list(queue, lists, name, now, is_whole))
+    nothing = "" if len(lists) else "The queue is empty: see `loki submit --help`."
+    tell(lines, nothing)
 
 
 @app.command("show")
@@ -365,12 +348,8 @@ def _show(queue: Queue, id_: str, json: bool, *, begun: bool = True) -> None:
     lists = queue.lists()
     task = lists.find(find(lists.ids(), id_))
     assert task is not None
-    if json:
-        show_json(_data(queue, lists, task))
-        return
-    typer.echo(typer.style(line(task.title), bold=True))
-    for label, value in _facts(queue, lists, task, begun=begun):
-        typer.echo(f"  {label:<11}{value}")
+    facts = _facts(queue, lists, task, begun=begun)
+    present(_data(queue, lists, task), told_facts(line(task.title), facts), json=json)
 
 
 def _facts(
@@ -394,8 +373,6 @@ def _facts(
         "came from": task.after,
         "submitted": task.submitted_at,
     }
-    for label, value in said.items():
-        if value:
-            yield label, line(value)
+    yield from ((label, line(value)) for label, value in said.items() if value)
     if begun:
         yield "details", f"loki show {shlex.quote(task.id)}"

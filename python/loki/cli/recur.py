@@ -10,7 +10,8 @@ import typer
 from loki.base import path_containment
 from loki.base.error import UsageError
 from loki.cli import recur_change, recur_show
-from loki.cli.common import Json, Project, TaskId, open_project, show_json, take_signals
+from loki.cli.common import open_project, present, take_signals
+from loki.cli.options import Json, Project, TaskId
 from loki.cli.recur_show import found
 from loki.jobs.recurring.recurring_tasks import FOLDER, hold_task
 from loki.jobs.recurring.scheduling import dispatcher, recurring_tasks
@@ -111,7 +112,4 @@ def remove(task: TaskId, project: Project = Path(), json: Json = False) -> None:
             raise UsageError(f"{id_} is running: pause it, and remove it when the run has ended")
         recurring_tasks(workspace).remove(id_)
         path_containment.remove_tree(workspace.folder, f"{FOLDER}/{id_}")
-    if json:
-        show_json({"id": id_, "removed": True})
-    else:
-        typer.echo(f"removed {id_}")
+    present({"id": id_, "removed": True}, f"removed {id_}", json=json)

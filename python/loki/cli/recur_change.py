@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loki.action.task import COMPLEXITIES, KINDS
 from loki.base.error import UsageError
 from loki.base.time import argument_seconds, local_zone
-from loki.cli.common import AgentCommand, AgentName, Json, Project, TaskId, open_project, show_json
+from loki.cli.common import open_project, present
+from loki.cli.options import (
+    AgentOptions,
+    Json,
+    Project,
+    RecurringOptions,
+    RecurringWork,
+    ScheduleOptions,
+    TaskId,
+    given,
+    with_options,
+)
 from loki.cli.recur_show import added, as_data, found, next_of
 from loki.jobs.recurring import recurring_outcome
 from loki.jobs.recurring.recurring_agent_run import spec_of
@@ -23,97 +34,55 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 
-# --- What a task's schedule is to be ------------------------------------------------------------------
-
-Zone = Annotated[
-    str | None,
-    typer.Option(help="Time zone of --cron, like Europe/Berlin. [default: this machine's]"),
-]
-CronText = Annotated[
-    str | None,
-    typer.Option(
-        help="When: minute, hour, day of month, month, day of week ('30 8 * * mon-fri'); six fields "
-        "begin with the second; or @hourly, @daily, @weekly, @monthly, @yearly."
-    ),
-]
-Every = Annotated[
-    str | None,
-    typer.Option(help="Or again and again, so long after the last one ended: 90s, 10m, 1h30m."),
-]
-Timeout = Annotated[
-    str | None,
-    typer.Option(help="Time for a run; a command is ended then and has failed. [default: none]"),
-]
-MaxIterations = Annotated[
-    int | None, typer.Option(min=1, help="With --every: done after so many successful ones.")
-]
-MaxFailureRestarts = Annotated[
-    int | None,
-    typer.Option(
-        min=0,
-        help="With --every: failures in a row that are tried again; one more stops the task, and it "
-        "waits for you. [default: 3]",
-    ),
-]
+# --- What somebody says of a task, as its file has it -------------------------------------------------
 
 
-def schedule_said(
-    cron: str | None,
-    every: str | None,
-    zone: str | None,
-    max_iterations: int | None,
-    max_failure_restarts: int | None,
-) -> dict[str, Any]:
+def schedule_said(when: ScheduleOptions) -> dict[str, Any]:
     """What a task's file says of its schedule.
 
     Raises:
         UsageError: both or none are said, or an option that is for the other.
     """
+    said = given(when)
+    cron, every = said.pop("cron", None), said.pop("every", None)
     if (cron is None) == (every is None):
         raise UsageError(
             "when? Expected --cron 'MINUTE HOUR DAY MONTH WEEKDAY' or --every DURATION, one of them"
         )
     if cron is not None:
-        if max_iterations is not None or max_failure_restarts is not None:
+        if set(said) - {"zone"}:
             raise UsageError("--max-iterations and --max-failure-restarts are for --every")
-        return {"cron": cron, "zone": zone or local_zone()}
-    if zone is not None:
+        return {"cron": cron, "zone": when.zone or local_zone()}
+    if "zone" in said:
         raise UsageError("--zone is for --cron: --every counts from run to run")
-    assert every is not None
     if not argument_seconds("--every", every):
         raise UsageError(f"--every is {every}: expected a time above 0, like 10m")
-    said = {"delay": every, "max_iterations": max_iterations}
-    if max_failure_restarts is not None:
-        said["max_failure_restarts"] = max_failure_restarts
-    return said
+    return {"delay": every, **said}
 
 
-# --- What `loki edit` changes of an agent's recurring task --------------------------------------------
-
-
-def agent_changes(
-    *, agent: str | None, agent_command: str | None, **said: object
-) -> dict[str, Any]:
-    """What changes in a task's ``agent``; empty where nothing was said.
-
-    Args:
-        agent, agent_command: who works from now on: one of them, the other goes.
-        said: other fields; None: it stays. ``""`` takes away what may be missing.
+def work_said(who: AgentOptions, work: RecurringWork) -> dict[str, Any]:
+    """What a task's file says of an agent's work; ``""`` takes away what may be missing.
 
     Raises:
         UsageError: two are to work.
     """
-    if agent is not None and agent_command is not None:
+    if who.agent is not None and who.agent_command is not None:
         raise UsageError("who is to work? Expected --agent or --agent-command, not both")
-    changes: dict[str, Any] = {}
-    for name, value in said.items():
-        if isinstance(value, list):
-            changes[name] = tuple(filter(None, value))
-        elif value is not None:
-            changes[name] = None if value == "" and name.endswith("_command") else value
-    if agent is not None or agent_command is not None:
-        changes |= {"agent": agent, "agent_command": agent_command}
-    return changes
+    said = {
+        name: tuple(filter(None, value)) if isinstance(value, tuple) else value or None
+        for name, value in given(work).items()
+    }
+    return said | ({"agent": who.agent, "agent_command": who.agent_command} if given(who) else {})
+
+
+def common_said(common: RecurringOptions) -> dict[str, Any]:
+    """What a task's file says of its title, time and tags."""
+    said = given(common)
+    if common.timeout is not None:
+        said["timeout"] = argument_seconds("--timeout", common.timeout)
+    if common.tags is not None:
+        said["tags"] = tuple(filter(None, common.tags))
+    return said
 
 
 def agent_changed(task: RecurringTask, changes: dict[str, Any]) -> RecurringTask:
@@ -138,20 +107,21 @@ def agent_changed(task: RecurringTask, changes: dict[str, Any]) -> RecurringTask
 # --- The commands -------------------------------------------------------------------------------------
 
 
+@with_options
 def add(
+    when: ScheduleOptions,
+    who: AgentOptions,
+    work: RecurringWork,
+    common: RecurringOptions,
     words: Annotated[
         list[str] | None,
         typer.Argument(
             help="The command, after --; or --shell, or --task.", metavar="[-- COMMAND]"
         ),
     ] = None,
-    cron: CronText = None,
-    every: Every = None,
-    zone: Zone = None,
     id_: Annotated[
         str | None, typer.Option("--id", help="Names the task. [default: made from its title]")
     ] = None,
-    title: Annotated[str, typer.Option(help="In your words. [default: the command]")] = "",
     shell: Annotated[
         str | None,
         typer.Option(help="A command for a shell (sh -c), like 'pg_dump shop | gzip > shop.gz'."),
@@ -159,39 +129,6 @@ def add(
     task: Annotated[
         str | None,
         typer.Option(help="Or: what an agent is to achieve in each run, as for `loki run`."),
-    ] = None,
-    agent: AgentName = None,
-    agent_command: AgentCommand = None,
-    check: Annotated[
-        list[str] | None,
-        typer.Option(help="With --task: a command that must exit with 0; repeat it for more."),
-    ] = None,
-    reviewer_command: Annotated[
-        str | None, typer.Option(help="With --task: judges criteria that no command can check.")
-    ] = None,
-    evaluate_command: Annotated[
-        str | None,
-        typer.Option(
-            help="With --task: a reviewer that looks at a run that failed. Where it ends with "
-            '{"approved": true} or APPROVED, the run counts as a success: it is rescued.'
-        ),
-    ] = None,
-    kind: Annotated[str, typer.Option(help=f"With --task: {', '.join(KINDS)}.")] = "bug_fix",
-    complexity: Annotated[
-        str, typer.Option(help=f"With --task: {', '.join(COMPLEXITIES)}.")
-    ] = "medium",
-    scope: Annotated[
-        list[str] | None, typer.Option(help="With --task: a file, folder or glob that it is about.")
-    ] = None,
-    max_attempts: Annotated[
-        int | None, typer.Option(min=1, help="With --task: attempts in each run.")
-    ] = None,
-    timeout: Timeout = None,
-    max_iterations: MaxIterations = None,
-    max_failure_restarts: MaxFailureRestarts = None,
-    tag: Annotated[
-        list[str] | None,
-        typer.Option(help="A word to find it by; 'no-recurring-triage' keeps triage away."),
     ] = None,
     pass_env: Annotated[
         list[str] | None,
@@ -209,46 +146,29 @@ def add(
     or `loki recur add --cron @daily --task "make the tests pass" --check "pytest -q" --agent claude`
     """
     workspace = open_project(project)
-    agent_part = {
-        "task": task,
-        "agent": agent,
-        "agent_command": agent_command,
-        "checks": check or (),
-        "reviewer_command": reviewer_command,
-        "evaluate_command": evaluate_command,
-        "kind": kind,
-        "complexity": complexity,
-        "scope": scope or (),
-        "max_attempts": max_attempts,
-    }
-    for_task = (agent, agent_command, check, reviewer_command, evaluate_command, max_attempts)
+    for_agent = work_said(who, work)
     if task is None:
-        if any(one is not None for one in for_task):
+        if for_agent:
             raise UsageError(
                 "what is the agent to do? --agent, --check and the like are for --task 'WHAT'"
             )
-        work = recurring_outcome.Work.of_command(words or (), shell, workspace.root)
+        what = recurring_outcome.Work.of_command(words or (), shell, workspace.root)
     elif words or shell:
         raise UsageError("expected a command or --task, not both")
     else:
-        work = recurring_outcome.Work(agent=agent_part)
+        what = recurring_outcome.Work(agent={"task": task, **for_agent})
     made = recurring_outcome.defined(
-        work,
+        what,
         id_=id_,
-        title=title,
-        schedule=schedule_said(cron, every, zone, max_iterations, max_failure_restarts),
-        timeout=None if timeout is None else argument_seconds("--timeout", timeout),
-        tags=tuple(tag or ()),
+        schedule=schedule_said(when),
         pass_environment=tuple(pass_env or ()),
         now=workspace.clock.now(),
+        **common_said(common),
     )
     if made.agent is not None:  # say now what would be wrong with every run
         spec_of(workspace, made)
     recurring_tasks(workspace).add(made)
-    if json:
-        show_json(as_data(made, workspace))
-    else:
-        typer.echo("\n".join(added(made, workspace)))
+    present(as_data(made, workspace), added(made, workspace), json=json)
 
 
 def pause(
@@ -297,56 +217,23 @@ def resume_recurring(workspace: Workspace, id_: str, *, json: bool) -> None:
     _change(workspace, id_, "resumed", resumes, f"resumed {id_}", json=json)
 
 
+@with_options
 def edit(
     task: TaskId,
-    cron: CronText = None,
-    every: Every = None,
+    when: ScheduleOptions,
+    who: AgentOptions,
+    work: RecurringWork,
+    common: RecurringOptions,
     schedule: Annotated[
         str | None,
-        typer.Option(help="Either of them: a duration is --every, anything else is --cron."),
+        typer.Option(help="--cron or --every: a duration is the latter, anything else the former."),
     ] = None,
-    zone: Zone = None,
-    max_iterations: MaxIterations = None,
-    max_failure_restarts: MaxFailureRestarts = None,
-    title: Annotated[str | None, typer.Option(help="In your words.")] = None,
     command: Annotated[
         str | None, typer.Option(help="Another command; its words as a shell would split them.")
     ] = None,
     task_text: Annotated[
         str | None,
         typer.Option("--task", help="Of an agent's task: what it is to achieve from now on."),
-    ] = None,
-    agent: AgentName = None,
-    agent_command: AgentCommand = None,
-    check: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Likewise: its checks from now on; repeat it for more, '' for the project's own."
-        ),
-    ] = None,
-    reviewer_command: Annotated[
-        str | None, typer.Option(help="Likewise: judges criteria; '' for none.")
-    ] = None,
-    evaluate_command: Annotated[
-        str | None, typer.Option(help="Likewise: looks at runs that failed; '' for none.")
-    ] = None,
-    kind: Annotated[str | None, typer.Option(help=f"Likewise: {', '.join(KINDS)}.")] = None,
-    complexity: Annotated[
-        str | None, typer.Option(help=f"Likewise: {', '.join(COMPLEXITIES)}.")
-    ] = None,
-    scope: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Likewise: files, folders or globs that it is about; repeat it for more, '' for none."
-        ),
-    ] = None,
-    max_attempts: Annotated[
-        int | None, typer.Option(min=1, help="Likewise: attempts in each run.")
-    ] = None,
-    timeout: Timeout = None,
-    tag: Annotated[
-        list[str] | None,
-        typer.Option(help="Its tags from now on; repeat it for more, '' for none."),
     ] = None,
     reset_failures: Annotated[
         bool,
@@ -368,8 +255,9 @@ def edit(
     """Change a recurring task: its schedule, its work, or what is counted against it; or a task of the
     queue: its checks, its words, who works on it.
 
-    Work is its command, or of an agent's task what it is to achieve, by whom, and how it is checked. A
-    run that is under way goes on as it began.
+    Work is its command, or of an agent's task what it is to achieve, by whom, and how it is checked. What
+    is not said stays; '' takes away checks, scope, tags and who judges. A run that is under way goes on
+    as it began.
 
     Example: `loki edit backup --reset-failures`; `loki edit backup --schedule "30 3 * * *"`;
     `loki edit nightly --task "make the tests pass" --check "pytest -q" --agent codex`;
@@ -379,68 +267,43 @@ def edit(
     from loki.cli.queue import queued_id
 
     workspace = open_project(project)
-    cron, every = _either(schedule, cron, every)
-    changes: dict[str, Any] = {}
+    when = _with_either(when, schedule)
+    changes = common_said(common)
     if command is not None:
-        changes["command"] = recurring_outcome.Work.of_command(
-            [command], None, workspace.root
-        ).command
-    if title is not None:
-        changes["title"] = title
-    if timeout is not None:
-        changes["timeout"] = argument_seconds("--timeout", timeout)
-    if tag is not None:
-        changes["tags"] = tuple(filter(None, tag))
+        of_command = recurring_outcome.Work.of_command([command], None, workspace.root)
+        changes["command"] = of_command.command
     if clear_triage_cooldown:
         changes["last_triaged_at"] = None
-    work = agent_changes(
-        agent=agent,
-        agent_command=agent_command,
-        task=task_text,
-        checks=check,
-        reviewer_command=reviewer_command,
-        evaluate_command=evaluate_command,
-        kind=kind,
-        complexity=complexity,
-        scope=scope,
-        max_attempts=max_attempts,
-    )
-    limits = (max_iterations, max_failure_restarts)
-    has_schedule = any(one is not None for one in (cron, every, zone, *limits))
-    if not (changes or work or has_schedule or reset_failures):
+    of_agent = work_said(who, work) | ({} if task_text is None else {"task": task_text})
+    if not (changes or of_agent or given(when) or reset_failures):
         raise UsageError("what is to change? `loki edit --help` says what can")
     if queued := queued_id(workspace, task, recurring_tasks(workspace).ids()):
-        if has_schedule:
+        if given(when):
             changes["schedule"] = True
         if reset_failures:
             changes["reset_failures"] = True
-        edit_queued(workspace, queued, changes | work, json=json)
+        edit_queued(workspace, queued, changes | of_agent, json=json)
         return
     id_ = found(workspace, task)
-    edits = _edits(workspace, changes, work, (cron, every, zone, *limits), reset=reset_failures)
+    edits = _edits(workspace, changes, of_agent, when, reset=reset_failures)
     _change(workspace, id_, "edited", edits, f"changed {id_}", json=json)
 
 
-def _either(
-    schedule: str | None, cron: str | None, every: str | None
-) -> tuple[str | None, str | None]:
+def _with_either(when: ScheduleOptions, schedule: str | None) -> ScheduleOptions:
     """``--schedule`` as the one that it is."""
     if schedule is None:
-        return cron, every
-    if cron is not None or every is not None:
+        return when
+    if when.cron is not None or when.every is not None:
         raise UsageError("expected one of --schedule, --cron and --every")
     is_cron = schedule.startswith("@") or " " in schedule.strip()
-    return (schedule, None) if is_cron else (None, schedule)
-
-
-_Schedule = tuple[str | None, str | None, str | None, int | None, int | None]
+    return replace(when, cron=schedule) if is_cron else replace(when, every=schedule)
 
 
 def _edits(
     workspace: Workspace,
     changes: dict[str, Any],
     work: dict[str, Any],
-    said: _Schedule,
+    when: ScheduleOptions,
     *,
     reset: bool,
 ) -> Callable[[RecurringTask], RecurringTask]:
@@ -450,24 +313,10 @@ def _edits(
     def edits(task: RecurringTask) -> RecurringTask:
         if "command" in changes and not task.command:
             raise UsageError(f"{task.id} is an agent's task: --command is for those with a command")
-        cron, every, zone, *limits = said
         after = agent_changed(task, work).with_(**changes)
-        if any(one is not None for one in said):
-            part = task.schedule
-            if cron is None and every is None:  # only a detail of the schedule that it has
-                if isinstance(part, CronPart):
-                    cron = part.cron
-                else:
-                    every = str(part.model_dump(mode="json")["delay"])
-                    mine = (part.max_iterations, part.max_failure_restarts)
-                    limits = [
-                        new if new is not None else old
-                        for new, old in zip(limits, mine, strict=True)
-                    ]
-            if cron is not None and zone is None and isinstance(part, CronPart):
-                zone = part.zone
-            new = schedule_said(cron, every, zone, limits[0], limits[1])
-            data = after.model_dump(mode="json") | {"schedule": new}
+        if given(when):
+            data = after.model_dump(mode="json")
+            data["schedule"] = schedule_said(_completed(when, task))
             unplanned = recurring_outcome.checked(data).with_(next_run_at=None)
             after = recurring_outcome.replanned(unplanned, now, known)
         if reset:
@@ -478,6 +327,23 @@ def _edits(
         return after
 
     return edits
+
+
+def _completed(when: ScheduleOptions, task: RecurringTask) -> ScheduleOptions:
+    """A schedule of which only a detail is said, or not the zone, with the rest of what the task has."""
+    part = task.schedule
+    if isinstance(part, CronPart):
+        if when.every is not None:
+            return when
+        return replace(when, cron=when.cron or part.cron, zone=when.zone or part.zone)
+    if when.cron is not None or when.every is not None:
+        return when
+    kept = {
+        "every": part.model_dump(mode="json")["delay"],
+        "max_iterations": part.max_iterations,
+        "max_failure_restarts": part.max_failure_restarts,
+    }
+    return replace(when, **kept | given(when))
 
 
 def _change(
@@ -497,7 +363,4 @@ def _change(
     tasks = recurring_tasks(workspace)
     after = tasks.update(id_, change) or tasks.load(id_)
     tasks.log(workspace.clock.now(), event, id_, by="person")
-    if json:
-        show_json(as_data(after, workspace))
-    else:
-        typer.echo("\n".join((told, *next_of(after, workspace))))
+    present(as_data(after, workspace), (told, *next_of(after, workspace)), json=json)

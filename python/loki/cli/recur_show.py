@@ -14,7 +14,7 @@ import typer
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
 from loki.base.time import isoformat
-from loki.cli.common import find, show_json
+from loki.cli.common import find, present
 from loki.cli.show import quote
 from loki.jobs.recurring.recurring_run import RunRecord
 from loki.jobs.recurring.recurring_task import CronPart, RecurringTask, Unreadable
@@ -83,14 +83,10 @@ def show_triage(workspace: Workspace, id_: str, *, json: bool) -> None:
     if record is None:
         task = parts[0] if parts else "TASK"
         raise UsageError(f"no triage {id_!r} here: `loki recur show {task}` lists those of a task")
-    if json:
-        show_json(record.to_dict())
-        return
-    typer.echo("\n".join(triage_lines(record)))
-    for one in record.evidence.splitlines():
-        typer.echo(f"  evidence  {line(one)}")
-    for name in filter(None, (record.prompt, record.answer)):
-        typer.echo(f"  kept      .loki/{name}")
+    lines = [*triage_lines(record)]
+    lines += [f"  evidence  {line(one)}" for one in record.evidence.splitlines()]
+    lines += [f"  kept      .loki/{name}" for name in (record.prompt, record.answer) if name]
+    present(record.to_dict(), lines, json=json)
 
 
 def triage_lines(record: TriageRecord) -> Iterator[str]:
@@ -124,6 +120,8 @@ _COLORS = {
 }
 _STATUS = len("backing_off")
 """Width of a status in a list; longer ones are rare."""
+
+NONE = "No recurring task here yet: see `loki recur add --help`."
 
 RUNS = 5
 """Last runs that are shown."""
@@ -189,14 +187,9 @@ def list_all(
     tasks: Sequence[RecurringTask | Unreadable], workspace: Workspace, *, json: bool
 ) -> None:
     """A line for each task."""
-    if json:
-        show_json([as_data(task, workspace) for task in tasks])
-        return
     now, width = workspace.clock.now(), max((len(task.id) for task in tasks), default=0)
-    for task in tasks:
-        typer.echo(" ".join(_row(task, now, width)))
-    if not tasks:
-        typer.echo("No recurring task here yet: see `loki recur add --help`.")
+    rows = (" ".join(_row(task, now, width)) for task in tasks)
+    present([as_data(task, workspace) for task in tasks], rows, json=json, nothing=NONE)
 
 
 def _row(task: RecurringTask | Unreadable, now: datetime, width: int) -> Iterator[str]:
@@ -216,36 +209,30 @@ def show(workspace: Workspace, id_: str, *, json: bool) -> None:
     """Everything about one task."""
     tasks = recurring_tasks(workspace)
     task, runs = tasks.load(id_), tasks.runs(id_)
-    if json:
-        data = [run.model_dump(mode="json") for run in runs]
-        triages = [one.to_dict() for one in triage_of(workspace, task)]
-        more = {"recent_runs": data[-2 * RUNS :], "recent_triages": triages[-2 * RUNS :]}
-        show_json({**as_data(task, workspace), **more})
-        return
-    typer.echo("\n".join(_told(task, workspace)))
+    triages = triage_of(workspace, task)
+    recent = {
+        "recent_runs": [run.model_dump(mode="json") for run in runs[-2 * RUNS :]],
+        "recent_triages": [one.to_dict() for one in triages[-2 * RUNS :]],
+    }
+    lines = [*_told(task, workspace)]
     for run in runs[-RUNS:]:
-        typer.echo("\n".join(told_run(run)))
-    for record in triage_of(workspace, task)[-SHOWN_TRIAGES:]:
-        typer.echo("\n".join([*triage_lines(record), f"  more      loki show {record.id}"]))
+        lines += told_run(run)
+    for record in triages[-SHOWN_TRIAGES:]:
+        lines += [*triage_lines(record), f"  more      loki show {record.id}"]
+    present({**as_data(task, workspace), **recent}, lines, json=json)
 
 
 def history(workspace: Workspace, id_: str, last: int, *, json: bool, output: bool) -> None:
     """The last runs of a task, oldest first."""
     tasks = recurring_tasks(workspace)
-    runs = tasks.runs(id_)[-last:]
-    if json:
-        data = [run.model_dump(mode="json") for run in runs]
-        for one, run in zip(data, runs, strict=True) if output else ():
-            one["stdout"] = tasks.output(run.output)
-            one["stderr"] = tasks.output(run.error_output)
-        show_json(data)
-        return
-    for run in runs:
-        typer.echo("\n".join(told_run(run)))
-        for name in (run.output, run.error_output) if output else ():
-            typer.echo("\n".join(quote(tasks.output(name))))
-    if not runs:
-        typer.echo("It has not run yet.")
+    data, lines = [], []
+    for run in tasks.runs(id_)[-last:]:
+        printed = [tasks.output(name) for name in (run.output, run.error_output) if output]
+        data.append(
+            run.model_dump(mode="json") | dict(zip(("stdout", "stderr"), printed, strict=False))
+        )
+        lines += [*told_run(run), *(told for text in printed for told in quote(text))]
+    present(data, lines, json=json, nothing="It has not run yet.")
 
 
 def _told(task: RecurringTask, workspace: Workspace) -> Iterator[str]:

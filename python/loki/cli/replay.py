@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from loki.base.error import UsageError
-from loki.base.text_format import line
+from loki.base.text_format import amount, line
 from loki.cli.common import picked
+from loki.cli.options import JsonLines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +38,7 @@ def command(
     full: Annotated[
         bool, typer.Option("--full", help="With all that the agent would have been told.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="A line of JSON for each remark.")] = False,
+    json: JsonLines = False,
     convert: Annotated[
         Path | None,
         typer.Option(help="Write the runs to this file instead, one a line, as loki reads them."),
@@ -100,7 +101,7 @@ def _show(run: RecordedRun, found: list[Remark], *, full: bool, json: bool) -> N
         typer.secho(line(f"{run.source} ({run.id}, {run.calls} calls)"), bold=True)
     for one in found:
         kind = typer.style(f"{one.kind:<6}", fg=COLORS[one.kind])
-        left = f" ({_many(one.left, 'call')} later it ended)" if one.left else ""
+        left = f" ({amount(one.left, 'call')} later it ended)" if one.left else ""
         typer.echo(f"  {run.unit} {one.place}: {kind} {one.reason}{left}: {line(one.about, 100)}")
         if full:
             for part in one.text.splitlines():
@@ -108,14 +109,10 @@ def _show(run: RecordedRun, found: list[Remark], *, full: bool, json: bool) -> N
 
 
 def _sum_up(counts: Counter[str], read: Read) -> None:
-    said = ", ".join(_many(counts[kind], KINDS[kind]) for kind in KINDS)
-    what = f"{_many(counts['runs'], 'run')}, {_many(counts['calls'], 'call')}"
+    said = ", ".join(amount(counts[kind], KINDS[kind]) for kind in KINDS)
+    what = f"{amount(counts['runs'], 'run')}, {amount(counts['calls'], 'call')}"
     silent = counts["runs"] - counts["spoken"]
-    typer.echo(f"{what}, {_many(read.files, 'file')}: {said}; {silent} would have heard nothing")
-
-
-def _many(number: int, name: str) -> str:
-    return f"{number} {name}{'' if number == 1 else 's'}"
+    typer.echo(f"{what}, {amount(read.files, 'file')}: {said}; {silent} would have heard nothing")
 
 
 def _show_left_out(read: Read) -> None:

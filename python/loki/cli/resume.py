@@ -9,17 +9,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from loki.base.error import AgentError, LokiError, UsageError
-from loki.cli.common import (
-    OutcomeJson,
-    Project,
-    TaskId,
-    agent_said,
-    find,
-    load_project,
-    log_to_console,
-    take_signals,
-)
+from loki.cli.common import find, load_project, log_to_console, take_signals
 from loki.cli.inbox import ask as ask_on_terminal
+from loki.cli.options import (
+    AgentOptions,
+    Checks,
+    Context,
+    Force,
+    Json,
+    Limits,
+    MaxAttempts,
+    Note,
+    Project,
+    ReviewerCommand,
+    TaskId,
+    Wait,
+    agent_said,
+    given,
+    with_options,
+)
 from loki.cli.recur_change import resume_recurring
 from loki.cli.recur_show import recurring_id
 from loki.execution import resolve
@@ -32,12 +40,12 @@ if TYPE_CHECKING:
     from loki.runtime import Runtime
 
 
+@with_options
 def command(
     task: TaskId,
-    context: Annotated[
-        str | None,
-        typer.Option(help="What you know and the agent cannot; every later briefing has it."),
-    ] = None,
+    who: AgentOptions,
+    limits: Limits,
+    context: Context = None,
     context_file: Annotated[
         str | None, typer.Option(help="The same from a file; '-' is the standard input.")
     ] = None,
@@ -51,48 +59,25 @@ def command(
     reject: Annotated[
         list[str] | None, typer.Option(help="What you do not approve; say why with --note.")
     ] = None,
-    note: Annotated[str, typer.Option(help="Why; the agent is told of what you reject.")] = "",
-    reviewer_command: Annotated[
-        str | None,
-        typer.Option(help="Judges criteria that no command can check, as for `loki run`."),
-    ] = None,
+    note: Note = "",
+    reviewer_command: ReviewerCommand = None,
     abort: Annotated[
         bool, typer.Option("--abort", help="Give the task up, and restore the files.")
     ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="With --abort: also files that somebody changed since.")
-    ] = False,
-    agent: Annotated[
-        str | None, typer.Option(help="Another agent than before, as for `loki run`.")
-    ] = None,
-    agent_command: Annotated[
-        str | None,
-        typer.Option(help="Another agent than before. [default: the one it was run with]"),
-    ] = None,
-    check: Annotated[
-        list[str] | None, typer.Option(help="Other checks than before; repeat it for more.")
-    ] = None,
-    project: Project = Path(),
-    max_attempts: Annotated[
-        int | None, typer.Option(min=1, help="Attempts from here on. [default: as many as before]")
-    ] = None,
-    max_time: Annotated[
-        str | None, typer.Option(help="Wall time from here on, like 30m or 2h.")
-    ] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens from here on.")] = None,
-    max_cost: Annotated[float | None, typer.Option(help="US dollars from here on.")] = None,
-    wait: Annotated[
-        bool | None,
-        typer.Option("--wait/--no-wait", help="As for `loki run`. [default: as before]"),
-    ] = None,
+    force: Force = False,
+    check: Checks = None,
+    max_attempts: MaxAttempts = None,
+    wait: Wait = None,
     ask: Annotated[
         bool, typer.Option("--ask", help="Ask at once where it needs a person again.")
     ] = False,
-    json: OutcomeJson = False,
+    project: Project = Path(),
+    json: Json = False,
 ) -> None:
     """Go on with a task that stopped: escalated, out of attempts or time, paused or interrupted.
 
-    What it was run with is kept: its checks, its limits, its agent's command. The checks run first:
+    What it was run with is kept where you say nothing else: its checks, its limits, which count from here
+    on, its agent's command. The checks run first:
     where you have mended it by hand, it ends in success and your edits stay yours. Where you answer
     an escalation, the retries begin anew; what led nowhere before still binds. What `loki work` did in a
     copy and could not land is brought into the project first. Where nothing but your
@@ -123,7 +108,7 @@ def command(
     take_signals()
     words = _context(context, context_file)
     has_work = bool(words.strip() or reject or any(one.startswith(PREFIX) for one in approve or ()))
-    worker = agent_of(workspace, id_, agent, agent_command, needs_agent=has_work)
+    worker = agent_of(workspace, id_, who, needs_agent=has_work)
     reviewer = resolve.reviewer(workspace, reviewer_command)
     for names, approved in ((approve, True), (reject, False)):
         for name in names or ():
@@ -133,9 +118,7 @@ def command(
         context=words,
         checks=check,
         max_attempts=max_attempts,
-        max_time=max_time,
-        max_tokens=max_tokens,
-        max_cost=max_cost,
+        **given(limits),
         wait=wait,
         reviewer=reviewer,
     )
@@ -148,27 +131,20 @@ def command(
     report(outcome, project, json=json)
 
 
-def agent_of(
-    workspace: Runtime,
-    id_: str,
-    agent: str | None,
-    agent_command: str | None,
-    *,
-    needs_agent: bool,
-) -> AnyAgent:
+def agent_of(workspace: Runtime, id_: str, who: AgentOptions, *, needs_agent: bool) -> AnyAgent:
     """The agent that a task was run with, or another one.
 
     Args:
         workspace: the project.
         id_: the task.
-        agent: the other model or name; agent_command: the other command; or None.
+        who: the other one, or nobody.
         needs_agent: the agent has something to do for sure; else what a person did may be enough.
 
     Raises:
         UsageError: its command is not known, holds a secret, or does not exist.
     """
-    if agent is not None or agent_command is not None:
-        return agent_said(workspace, agent, agent_command)
+    if given(who):
+        return agent_said(workspace, who)
     kept = task_record.load(workspace.store, id_).agent or {}
     if not (kept.get("agent") or kept.get("command") or needs_agent):
         return _nobody

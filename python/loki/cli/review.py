@@ -10,16 +10,8 @@ import typer
 
 from loki.base import codec
 from loki.base.error import ConfigError, StoreError, UsageError
-from loki.cli.common import (
-    Decider,
-    Json,
-    Project,
-    load_project,
-    picked,
-    project_option,
-    show_json,
-    shown_path,
-)
+from loki.cli.common import load_project, picked, present, project_option, shown_path
+from loki.cli.options import Decider, Json, Project
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,10 +53,10 @@ def command(
     `loki review --json`, then `loki review --approve pattern-1a2b3c4d`, or
     `loki review --reject rule-1a2b3c4d --reason "that folder is gone"`.
     """
-    workspace = load_project(project)
-    review, now = workspace.review(), workspace.clock.now()
     from loki.people.person import user
 
+    workspace = load_project(project)
+    review, now = workspace.review(), workspace.clock.now()
     person = by.strip() or user()
     if reject and not reason.strip():
         raise UsageError("--reject needs a --reason: it tells the next reader why")
@@ -72,14 +64,10 @@ def command(
     decided += [review.reject(id_, reason, person, now) for id_ in reject or []]
     decided += [review.defer(id_, person, now) for id_ in defer or []]
     agenda = review.agenda(now)
-    if json:
-        show_json(_as_data(review, agenda, decided))
-    elif decided:
-        for candidate in decided:
-            typer.echo(_decision(review, candidate))
-        typer.echo(
-            f"{agenda.waiting} more to decide." if agenda.waiting else "Nothing more to decide."
-        )
+    if json or decided:
+        left = f"{agenda.waiting} more to decide." if agenda.waiting else "Nothing more to decide."
+        lines = (*(_decision(review, candidate) for candidate in decided), left)
+        present(_as_data(review, agenda, decided), lines, json=json)
     else:
         _go_through(review, agenda, person, now)
 

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from loki.action.task import COMPLEXITIES, KINDS
 from loki.base.text_format import amount, escape_control_characters, line
 from loki.base.time import argument_seconds, isoformat
 from loki.cli.common import (
-    AgentCommand,
-    AgentName,
-    OutcomeJson,
-    PassEnvironment,
-    Project,
-    agent_said,
     load_project,
     log_to_console,
+    present,
     project_option,
-    show_json,
     take_signals,
+)
+from loki.cli.options import (
+    AgentOptions,
+    CallOptions,
+    Json,
+    Limits,
+    Project,
+    ReviewerCommand,
+    Wait,
+    WorkOptions,
+    agent_said,
+    given,
+    with_options,
 )
 from loki.cli.resume import ask_person
 from loki.cli.review import reminder
@@ -31,101 +38,28 @@ from loki.memory.attempt import DRIFT
 from loki.memory.task_record import Outcome
 from loki.people.approval import Approvals
 from loki.people.escalation import options
+from loki.stores.file_store import open_store
 
 NOT_KEPT = "no page: it could not be written (see the warning above)"
 
 
+@with_options
 def command(
     task: Annotated[str, typer.Option(help="What is to be achieved, in your words.")],
-    agent: AgentName = None,
-    agent_command: AgentCommand = None,
-    check: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A command that must exit with 0, like 'pytest -q'; repeat it for more. Put its "
-            "kind before it where that is not plain: 'lint: make style'. What no command can tell: "
-            "'review: …' (--reviewer-command judges) or 'approval: …' (a person does). [default: "
-            "the success criteria of --kind, by the project's own commands]"
-        ),
-    ] = None,
-    reviewer_command: Annotated[
-        str | None,
-        typer.Option(
-            help="Judges criteria that no command can check: any program that reads the change on "
-            'stdin and ends with {"approved": true} or a last line APPROVED or REJECTED: reason.'
-        ),
-    ] = None,
-    project: Project = Path(),
-    max_attempts: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Attempts in all. [default: [loop] max_retries; else as the kind of failure has it, "
-            "mostly 4, not counting those after which fewer tests fail than ever before]",
-        ),
-    ] = None,
-    max_time: Annotated[
-        str | None, typer.Option(help="Wall time for all of them, like 30m or 2h.")
-    ] = None,
-    max_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Tokens for all of them, as far as the agent tells.")
-    ] = None,
-    max_cost: Annotated[
-        float | None, typer.Option(help="US dollars for all of them, as far as the agent tells.")
-    ] = None,
-    wait: Annotated[
-        bool | None,
-        typer.Option(
-            "--wait/--no-wait",
-            help="Where the agent failed so often that its circuit breaker is open: wait until it "
-            "may be asked again, or pause the task at once. [default: wait as long as --max-time "
-            "allows; without it, pause]",
-        ),
-    ] = None,
-    kind: Annotated[
-        str,
-        typer.Option(
-            help=f"{', '.join(KINDS)}. A bug_fix is done where every check passes already; the "
-            "others want a change."
-        ),
-    ] = "bug_fix",
-    complexity: Annotated[
-        str,
-        typer.Option(help=f"How much is at stake: {', '.join(COMPLEXITIES)}."),
-    ] = "medium",
-    scope: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A file, folder or glob that the task is about; repeat it for more. What a change "
-            "does elsewhere is pointed out."
-        ),
-    ] = None,
-    briefing: Annotated[
-        str | None,
-        typer.Option(
-            help="How the agent gets its briefing: 'stdin', or 'argument': where the command "
-            "says {briefing}, else last. [default: argument if it says {briefing}, else stdin]"
-        ),
-    ] = None,
-    agent_timeout: Annotated[
-        str | None, typer.Option(help="Time for one answer. [default: 30m]")
-    ] = None,
-    pass_env: PassEnvironment = None,
-    reflect: Annotated[
-        bool,
-        typer.Option(
-            "--reflect",
-            help="After each attempt that failed, ask the agent once more what went wrong; the next "
-            "briefing shows it. Without it the facts are noted.",
-        ),
-    ] = False,
+    who: AgentOptions,
+    work: WorkOptions,
+    limits: Limits,
+    how: CallOptions,
+    reviewer_command: ReviewerCommand = None,
+    wait: Wait = None,
     ask: Annotated[
         bool,
         typer.Option(
             "--ask", help="Where a person is needed, ask on the terminal at once and go on."
         ),
     ] = False,
-    json: OutcomeJson = False,
+    project: Project = Path(),
+    json: Json = False,
 ) -> None:
     """Work on a task until its checks pass, a person is needed, or attempts run out.
 
@@ -155,30 +89,14 @@ def command(
     take_signals()
     workspace = load_project(project)
     human_review_answers.finish_reviews(workspace)
-    worker = agent_said(
-        workspace,
-        agent,
-        agent_command,
-        briefing=briefing,
-        timeout=agent_timeout,
-        reflect=reflect,
-        pass_environment=pass_env,
-    )
-    limit = argument_seconds("--agent-timeout", agent_timeout) if agent_timeout else None
+    worker = agent_said(workspace, who, how)
+    limit = argument_seconds("--agent-timeout", how.agent_timeout) if how.agent_timeout else None
     reviewer = resolve.reviewer(workspace, reviewer_command, limit)
-    with workspace.task(
-        task,
-        checks=check or workspace.default_checks(kind, complexity, reviewer),
-        kind=kind,
-        complexity=complexity,
-        max_attempts=max_attempts,
-        max_time=max_time,
-        max_tokens=max_tokens,
-        max_cost=max_cost,
-        wait=wait,
-        scope=scope or (),
-        reviewer=reviewer,
-    ) as entered:
+    said = {"kind": "bug_fix", "complexity": "medium", **given(work, limits)}
+    said["checks"] = work.checks or workspace.default_checks(
+        said["kind"], said["complexity"], reviewer
+    )
+    with workspace.task(task, **said, wait=wait, reviewer=reviewer) as entered:
         outcome = entered.run(worker)
     if ask:
         outcome = ask_person(workspace, outcome, worker)
@@ -187,27 +105,8 @@ def command(
 
 def report(outcome: Outcome, project: Path, *, json: bool = False) -> None:
     """Tell how a run ended, and end with its exit code."""
-    if json:
-        show_json(outcome.to_dict())
-    else:
-        typer.echo(_tell(outcome, project))
-        for sentence in _how_to_approve(project, outcome.task_id):
-            typer.echo(sentence)
-        if due := reminder(project):
-            typer.echo(due)
+    present(outcome.to_dict(), _tell(outcome, project), json=json)
     raise typer.Exit(outcome.exit_code)
-
-
-def _how_to_approve(project: Path, task_id: str) -> list[str]:
-    """A line for each command that waits: what it is, and what to type."""
-    from loki.stores.file_store import open_store
-
-    undecided = Approvals(open_store(project / ".loki"), task_id).undecided()
-    return [
-        f"the agent wants to run {name.partition(' ')[2]!r}; to allow exactly this: "
-        f"loki resume {task_id} --approve {shlex.quote(name)}"
-        for name in map(escape_control_characters, undecided)
-    ]
 
 
 def _resume(outcome: Outcome) -> str:
@@ -243,32 +142,41 @@ def _choices(outcome: Outcome) -> list[str]:
     return [f"{option.name}: {option.command}" for option in options(outcome.task_id)]
 
 
-def _tell(outcome: Outcome, project: Path) -> str:
+def _tell(outcome: Outcome, project: Path) -> Iterator[str]:
     """What happened, and what to do next."""
     reason = line(outcome.reason)
     end = "" if reason.endswith(("?", ".", "!", "…")) else "."
-    lines = [f"{outcome.status} after {amount(outcome.attempts, 'attempt')}: {reason}{end}"]
+    yield f"{outcome.status} after {amount(outcome.attempts, 'attempt')}: {reason}{end}"
     if outcome.files:
-        lines.append(f"changed: {line(', '.join(outcome.files))}")
+        yield f"changed: {line(', '.join(outcome.files))}"
     if outcome.status == "success" and not outcome.attempts and not outcome.files:
-        lines.append(
-            "To have it worked on all the same, say what kind of work it is: --kind feature."
-        )
+        yield "To have it worked on all the same, say what kind of work it is: --kind feature."
     where = project_option(project)
     if outcome.page:
         page = project / ".loki" / outcome.page
-        lines.append(f"read:    {page if page.exists() else NOT_KEPT}")
+        yield f"read:    {page if page.exists() else NOT_KEPT}"
         if outcome.status == "failed":
-            lines.append(
-                f"given up: loki dead-letters{where} lists it, tries it again, or drops it"
-            )
+            yield f"given up: loki dead-letters{where} lists it, tries it again, or drops it"
     if outcome.status == "escalated":
-        lines.append("You decide:")
-        lines += [f"  {n}. {choice}{where}" for n, choice in enumerate(_choices(outcome), 1)]
+        yield "You decide:"
+        for number, choice in enumerate(_choices(outcome), 1):
+            yield f"  {number}. {choice}{where}"
     if outcome.breaker:
-        lines.append(f"resume:  {_resume(outcome)}")
-        lines.append(f"breaker: loki breakers show {shlex.quote(outcome.breaker)}{where}")
-    lines.append(f"details: loki show {outcome.task_id}{where}")
+        yield f"resume:  {_resume(outcome)}"
+        yield f"breaker: loki breakers show {shlex.quote(outcome.breaker)}{where}"
+    yield f"details: loki show {outcome.task_id}{where}"
     if outcome.files:
-        lines.append(f"restore: loki undo {outcome.task_id}{where}")
-    return "\n".join(lines)
+        yield f"restore: loki undo {outcome.task_id}{where}"
+    yield from _how_to_approve(project, outcome.task_id)
+    if due := reminder(project):
+        yield due
+
+
+def _how_to_approve(project: Path, task_id: str) -> Iterator[str]:
+    """A line for each command that waits: what it is, and what to type."""
+    undecided = Approvals(open_store(project / ".loki"), task_id).undecided()
+    for name in map(escape_control_characters, undecided):
+        yield (
+            f"the agent wants to run {name.partition(' ')[2]!r}; to allow exactly this: "
+            f"loki resume {task_id} --approve {shlex.quote(name)}"
+        )

@@ -13,14 +13,17 @@ import typer
 from loki.base import codec
 from loki.base.error import StoreError, UsageError
 from loki.base.text_format import amount, line, span
-from loki.cli.common import Json, Project, find, load_project, show_json
+from loki.cli.common import find, load_project, present
 from loki.cli.history import shown_result
+from loki.cli.options import Json, Project
 from loki.memory import task_record
 from loki.memory.task_record import TaskRecord
 
 if TYPE_CHECKING:
     from loki.memory.attempt import Attempt, CheckRecord
     from loki.workspace import Workspace
+
+NONE = "No task here yet: see `loki run --help`."
 
 _COLORS = {"success": "green", "failed": "red"}
 
@@ -57,14 +60,11 @@ def command(
         return
     if task is None:
         records = [_record(workspace, id_) for id_ in workspace.tasks()]
-        if json:
-            show_json([_as_json(record) for record in records])
-        else:
-            told = "\n".join(
-                line(f"{record.id}  {record.status or 'running or interrupted'}  {record.title}")
-                for record in records
-            )
-            typer.echo(told or "No task here yet: see `loki run --help`.")
+        rows = (
+            line(f"{record.id}  {record.status or 'running or interrupted'}  {record.title}")
+            for record in records
+        )
+        present(list(map(_as_json, records)), rows, json=json, nothing=NONE)
         return
     tasks = workspace.tasks()
     is_begun = any(id_.startswith(task) for id_ in tasks)
@@ -75,14 +75,15 @@ def command(
     if attempt is not None:
         attempts = _only(attempts, attempt)
     notes = list(workspace.store.scan(f"tasks/{id_}/reflections.jsonl"))
-    if json:
-        made = [one.to_dict() for one in attempts]
-        show_json({**_as_json(record), "attempts": made, "reflections": notes})
-        return
-    typer.echo("\n".join(_head(record, attempts, _who(workspace, record))))
+    data = {
+        **_as_json(record),
+        "attempts": [one.to_dict() for one in attempts],
+        "reflections": notes,
+    }
+    lines = [*_head(record, attempts, _who(workspace, record))]
     for one in attempts:
-        typer.echo("\n".join(_tell(one, notes, output=output)))
-    typer.echo("\n".join(_pages(workspace, id_, attempts, project)))
+        lines += _tell(one, notes, output=output)
+    present(data, [*lines, *_pages(workspace, id_, attempts, project)], json=json)
 
 
 def _record(workspace: Workspace, task: str) -> TaskRecord:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as jsonlib
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,16 +13,14 @@ import typer
 from loki.base.text_format import amount, line
 from loki.base.time import isoformat
 from loki.cli.common import (
-    Json,
-    Project,
     find,
-    is_passed_on,
     name_and_value,
     open_project,
-    show_json,
+    present,
     take_signals,
     time_between,
 )
+from loki.cli.options import Json, Project, listing
 from loki.execution.assembly import signals_of
 from loki.people.signal import FOLDER, KINDS, Signal
 
@@ -54,22 +52,19 @@ app = typer.Typer(
     ),
 )
 
-All = Annotated[bool, typer.Option("--all", help="Also those that are done, or of another run.")]
 Id = Annotated[str, typer.Argument(help="Id of the signal, its file's name, or how either begins.")]
 
 _COLORS = {"pending": "yellow", "unreadable": "red", "stale": "bright_black"}
 
 
-@app.callback()
-def _default(
-    context: typer.Context, all_: All = False, project: Project = Path(), json: Json = False
+@listing(app)
+def list_(
+    all_: Annotated[
+        bool, typer.Option("--all", help="Also those that are done, or of another run.")
+    ] = False,
+    project: Project = Path(),
+    json: Json = False,
 ) -> None:
-    if not is_passed_on(context):
-        list_(all_, project, json)
-
-
-@app.command("list")
-def list_(all_: All = False, project: Project = Path(), json: Json = False) -> None:
     """List what waits: from whom, since when, and what happens next. Same as no command.
 
     Example: `loki signals list --all`
@@ -78,18 +73,14 @@ def list_(all_: All = False, project: Project = Path(), json: Json = False) -> N
     signals = signals_of(workspace)
     known = signals.all()
     shown = known if all_ else [one for one in known if one.standing in {"pending", "unreadable"}]
-    if json:
-        show_json([one.to_dict() for one in shown])
-        return
-    for one in shown:
-        typer.echo("\n".join(_told(one, workspace)))
-    rest = len(known) - len(shown)
-    if rest:
-        typer.echo(f"{amount(rest, 'signal')} of other runs, or done: loki signals --all")
+    lines = [told for one in shown for told in _told(one, workspace)]
+    if rest := len(known) - len(shown):
+        lines.append(f"{amount(rest, 'signal')} of other runs, or done: loki signals --all")
     if not known:
-        typer.echo("No signal waits: see `loki signals --help` for what there is.")
-    for name in signals.foreign():
-        typer.echo(f".loki/{line(name)}: is no signal; see `loki signals --help`")
+        lines.append("No signal waits: see `loki signals --help` for what there is.")
+    told = "is no signal; see `loki signals --help`"
+    lines += [f".loki/{line(name)}: {told}" for name in signals.foreign()]
+    present([one.to_dict() for one in shown], lines, json=json)
 
 
 @app.command("show")
@@ -100,13 +91,11 @@ def show(id: Id, project: Project = Path(), json: Json = False) -> None:  # noqa
     """
     workspace = open_project(project)
     signal = _find(workspace, id)
-    if json:
-        show_json(signal.to_dict())
-        return
-    typer.echo("\n".join(_told(signal, workspace)))
-    for name, value in signal.data.items():
-        shown = value if isinstance(value, str) else jsonlib.dumps(value)
-        typer.echo(f"  {line(name)}: {line(shown)}")
+    said = (
+        f"  {line(name)}: {line(value if isinstance(value, str) else jsonlib.dumps(value))}"
+        for name, value in signal.data.items()
+    )
+    present(signal.to_dict(), (*_told(signal, workspace), *said), json=json)
 
 
 @app.command("give")
@@ -131,10 +120,8 @@ def give(
     if description:
         data["description"] = description
     signal = signals_of(open_project(project)).emit(kind, name or "", data)
-    if json:
-        show_json(signal.to_dict())
-    else:
-        typer.echo(f"given: {line(signal.label)} ({signal.id}); next: {signal.about.next}")
+    told = f"given: {line(signal.label)} ({signal.id}); next: {signal.about.next}"
+    present(signal.to_dict(), told, json=json)
 
 
 @app.command("clear")
@@ -146,12 +133,9 @@ def clear(id: Id, project: Project = Path(), json: Json = False) -> None:  # noq
     workspace = open_project(project)
     signal = _find(workspace, id)
     gone = signals_of(workspace).clear(signal)
-    if json:
-        show_json({**signal.to_dict(), "cleared": gone})
-    elif gone:
-        typer.echo(f"cleared: {line(signal.label)}")
-    else:
-        typer.echo(f"{line(signal.label)} has been given anew just now: it stays")
+    label = line(signal.label)
+    told = f"cleared: {label}" if gone else f"{label} has been given anew just now: it stays"
+    present({**signal.to_dict(), "cleared": gone}, told, json=json)
 
 
 @app.command("handle")
@@ -165,16 +149,11 @@ def handle(project: Project = Path(), json: Json = False) -> None:
     take_signals()
     workspace = open_project(project)
     found = handle_all(workspace)
-    if json:
-        show_json([one.to_dict() for one in found])
-        return
-    _tell(found)
     handled = {one.signal.id for one in found}
     others = [one for one in signals_of(workspace).pending() if one.id not in handled]
-    for one in others:
-        typer.echo(f"waits: {line(one.label)}: for {one.about.consumer}")
-    if not found and not others:
-        typer.echo("No signal waits.")
+    left = (f"waits: {line(one.label)}: for {one.about.consumer}" for one in others)
+    lines = (*_tell(found), *left)
+    present([one.to_dict() for one in found], lines, json=json, nothing="No signal waits.")
 
 
 @app.command("watch")
@@ -195,11 +174,8 @@ def watch(project: Project = Path(), json: Json = False) -> None:
             found = handle_all(workspace)
             new = [one for one in found if one.done or told.get(one.signal.id) != one.told]
             told = {one.signal.id: one.told for one in found if not one.done}
-            if json:
-                for one in new:
-                    typer.echo(jsonlib.dumps(one.to_dict()))
-            else:
-                _tell(new)
+            for line_ in (jsonlib.dumps(one.to_dict()) for one in new) if json else _tell(new):
+                typer.echo(line_)
 
 
 def _find(workspace: Workspace, wanted: str) -> Signal:
@@ -231,7 +207,7 @@ def _told(signal: Signal, workspace: Workspace) -> Iterable[str]:
         yield f"    said: {line(said, 200)}"
 
 
-def _tell(found: Iterable[Handled]) -> None:
+def _tell(found: Iterable[Handled]) -> Iterator[str]:
     for one in found:
         word = typer.style("done", fg="green") if one.done else typer.style("waits", fg="yellow")
-        typer.echo(f"{word}: {line(one.signal.label, 100)}: {line(one.told, 400)}")
+        yield f"{word}: {line(one.signal.label, 100)}: {line(one.told, 400)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,9 @@ import typer
 from loki.base.text_format import amount, line, span
 from loki.base.time import moment
 from loki.cli.app import changes_nothing
-from loki.cli.common import Json, Project, open_project, project_option, show_json, time_between
+from loki.cli.common import open_project, present, project_option, time_between
 from loki.cli.inbox import ago, listed
+from loki.cli.options import Json, Project
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -37,12 +39,10 @@ def command(project: Project = Path(), json: Json = False) -> None:
 
     workspace = open_project(project)
     found = status(workspace, settles=not changes_nothing())
-    if json:
-        show_json(found.to_dict())
-        return
     now = workspace.clock.now()
     where = project_option(project)
-    typer.echo("\n".join((*_waits(found, now, where), *_rest(found, now, where))))
+    lines = chain(_waits(found, now, where), _rest(found, now, where))
+    present(found.to_dict(), lines, json=json)
 
 
 def what_waits() -> None:

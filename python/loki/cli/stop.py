@@ -10,12 +10,12 @@ import typer
 
 from loki.base.text_format import line
 from loki.base.time import argument_seconds
-from loki.cli.common import Force, Project, fail, find, load_project, show_json
+from loki.cli.common import fail, find, load_project, present, show_json
+from loki.cli.options import Force, Json, Project
 
 if TYPE_CHECKING:
     from loki.execution.stop_request import Word
 
-EndedAsJson = Annotated[bool, typer.Option("--json", help="What was ended, as JSON.")]
 Wait = Annotated[str, typer.Option(help="How long to wait for it, like 30s or 2h.")]
 
 
@@ -24,7 +24,7 @@ def cancel(
     reason: Annotated[str, typer.Argument(help="Why, for whoever wonders later.")] = "",
     force: Force = False,
     project: Project = Path(),
-    json: EndedAsJson = False,
+    json: Json = False,
 ) -> None:
     """Give a task, or a run of a pipeline, up, wherever it stands: waiting, under work in any process, or
     stopped.
@@ -72,7 +72,7 @@ def cancel(
         typer.echo(f"aborted {found}: {told}.")
 
 
-def drain(wait: Wait = "24h", project: Project = Path(), json: EndedAsJson = False) -> None:
+def drain(wait: Wait = "24h", project: Project = Path(), json: Json = False) -> None:
     """Let every worker of the project end once it has done what it has in hand; wait for that.
 
     Workers take nothing more from the queue, the dispatcher begins no run. What is begun afterwards is
@@ -85,7 +85,7 @@ def drain(wait: Wait = "24h", project: Project = Path(), json: EndedAsJson = Fal
     _say("drain", wait, project, json)
 
 
-def stop(wait: Wait = "30s", project: Project = Path(), json: EndedAsJson = False) -> None:
+def stop(wait: Wait = "30s", project: Project = Path(), json: Json = False) -> None:
     """End all that is at work on the project, at once, in whichever process; wait for that.
 
     Tasks of the queue go back to pending, others can be gone on with by `loki resume`; nothing is lost,
@@ -102,9 +102,7 @@ def _say(word: Word, wait: str, project: Path, json: bool) -> None:
     from loki.jobs.work.task_interventions import broadcast
 
     there = broadcast(load_project(project).folder, word, argument_seconds("--wait", wait))
-    if json:
-        show_json({"said": word, "at_work": there})
-    elif not there:
-        typer.echo("Nobody is at work on the project.")
+    nothing = "" if there else "Nobody is at work on the project."
+    present({"said": word, "at_work": there}, nothing, json=json)
     if there:
         fail(f"still at work: {line(', '.join(there))}; whoever hears it ends", 1)

@@ -4,85 +4,79 @@ from __future__ import annotations
 
 import json as jsonlib
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from loki.action.task import COMPLEXITIES, KINDS, task_id
+from loki.action.task import task_id
 from loki.base.error import ConfigError, UsageError
 from loki.base.text_format import amount, line
-from loki.cli.common import (
-    AgentCommand,
-    AgentName,
-    PassEnvironment,
+from loki.cli.common import present, project_option
+from loki.cli.options import (
+    AgentOptions,
+    CallOptions,
+    Json,
+    Limits,
     Project,
-    project_option,
-    show_json,
+    ReviewedWork,
+    given,
+    with_options,
 )
 from loki.jobs.queue.queue import queue_of
 from loki.jobs.queue.queued_task import PRIORITIES, QueuedTask, read_entry, unread, waits_for
 from loki.jobs.work.queued_task_spec import submit
 from loki.workspace import Workspace
 
-Texts = list[str] | None
-Text = str | None
-Number = int | None
 
+@dataclass(frozen=True)
+class QueueOptions:
+    """What only the queue asks of a task."""
 
-def command(
-    task: Annotated[Text, typer.Option(help="What is to be achieved, in your words.")] = None,
-    agent: AgentName = None,
-    agent_command: AgentCommand = None,
-    check: Annotated[
-        Texts,
+    description: Annotated[str | None, typer.Option(help="More about what is to be achieved.")] = (
+        None
+    )
+    dependencies: Annotated[
+        list[str] | None,
         typer.Option(
-            help="A command that must exit with 0; repeat it for more. As for `loki run`."
+            "--depends-on",
+            help="Id of a task that must be completed before; repeat it for more.",
         ),
+    ] = None
+    after: Annotated[
+        str | None,
+        typer.Option(help="Id of the task that it came from; it does not wait for that one."),
+    ] = None
+    urgent: Annotated[
+        bool, typer.Option("--urgent", help="Work on it also while a circuit breaker is open.")
+    ] = False
+    background: Annotated[
+        bool,
+        typer.Option("--background", help="Do not work on it while a circuit breaker is open."),
+    ] = False
+    tags: Annotated[
+        list[str] | None, typer.Option("--tag", help="A word to find it by; repeat it for more.")
+    ] = None
+
+
+@with_options
+def command(
+    who: AgentOptions,
+    work: ReviewedWork,
+    place: QueueOptions,
+    limits: Limits,
+    how: CallOptions,
+    task: Annotated[str | None, typer.Option(help="What is to be achieved, in your words.")] = None,
+    id_: Annotated[
+        str | None, typer.Option("--id", help="Names the task. [default: made from its words]")
     ] = None,
     priority: Annotated[
         str, typer.Option(help="critical, high, medium, low, or a number: higher comes first.")
     ] = "medium",
-    depends_on: Annotated[
-        Texts, typer.Option(help="Id of a task that must be completed before; repeat it for more.")
-    ] = None,
-    after: Annotated[
-        str, typer.Option(help="Id of the task that it came from; it does not wait for that one.")
-    ] = "",
-    urgent: Annotated[
-        bool, typer.Option("--urgent", help="Work on it also while a circuit breaker is open.")
-    ] = False,
-    background: Annotated[
-        bool,
-        typer.Option("--background", help="Do not work on it while a circuit breaker is open."),
-    ] = False,
-    id_: Annotated[
-        Text, typer.Option("--id", help="Names the task. [default: made from its words]")
-    ] = None,
-    description: Annotated[str, typer.Option(help="More about what is to be achieved.")] = "",
-    kind: Annotated[str, typer.Option(help=f"{', '.join(KINDS)}.")] = "bug_fix",
-    complexity: Annotated[str, typer.Option(help=f"{', '.join(COMPLEXITIES)}.")] = "medium",
-    scope: Annotated[
-        Texts, typer.Option(help="A file, folder or glob that it is about; repeat it for more.")
-    ] = None,
-    tag: Annotated[Texts, typer.Option(help="A word to find it by; repeat it for more.")] = None,
-    reviewer_command: Annotated[
-        str, typer.Option(help="Judges criteria that no command can check. As for `loki run`.")
-    ] = "",
-    max_attempts: Annotated[
-        Number, typer.Option(min=1, help="Attempts in all. [default: as for `loki run`]")
-    ] = None,
-    max_time: Annotated[str, typer.Option(help="Wall time for all of them, like 30m.")] = "",
-    max_tokens: Annotated[Number, typer.Option(min=1, help="Tokens for all of them.")] = None,
-    max_cost: Annotated[float | None, typer.Option(help="US dollars for all of them.")] = None,
-    briefing: Annotated[str, typer.Option(help="'stdin' or 'argument'. As for `loki run`.")] = "",
-    agent_timeout: Annotated[str, typer.Option(help="Time for one answer. [default: 30m]")] = "",
-    pass_env: PassEnvironment = None,
-    reflect: Annotated[
-        bool, typer.Option("--reflect", help="Ask the agent what went wrong. As for `loki run`.")
-    ] = False,
     json_file: Annotated[
-        Text,
+        str | None,
         typer.Option(
             help="A file with a task, or a list of tasks, as JSON, instead of --task; '-' for stdin."
         ),
@@ -94,7 +88,7 @@ def command(
         ),
     ] = True,
     project: Project = Path(),
-    json: Annotated[bool, typer.Option("--json", help="What was queued, as JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Put a task into the project's queue, for `loki work` to work on.
 
@@ -121,51 +115,25 @@ def command(
         assert json_file is not None
         tasks = _tasks_in(json_file)
     else:
-        said = QueuedTask(
-            id_ or task_id(task),
-            task,
-            description,
-            priority_of(priority),
-            tuple(depends_on or ()),
-            kind,
-            complexity,
-            tuple(check or ()),
-            tuple(scope or ()),
-            agent or "",
-            agent_command or "",
-            reviewer_command,
-            briefing,
-            agent_timeout,
-            tuple(pass_env or ()),
-            reflect,
-            max_attempts,
-            max_time,
-            max_tokens,
-            max_cost,
-            urgent,
-            background,
-            tuple(tag or ()),
-            after,
-        )
-        tasks = [said]
+        said = given(who, work, place, limits, how)
+        tasks = [QueuedTask(id_ or task_id(task), task, priority=priority_of(priority), **said)]
     workspace = Workspace(project)
     queued = submit(workspace, tasks, validate=validate)
-    if json:
-        show_json([dict(one.raw) for one in queued])
-        return
+    present([dict(one.raw) for one in queued], _told(workspace, queued, project), json=json)
+
+
+def _told(workspace: Workspace, queued: list[QueuedTask], project: Path) -> Iterator[str]:
     ids = {id_ for one in queued for id_ in (one.id, *one.dependencies)}
     queue = queue_of(workspace)
     where_of = queue.places(ids).get
     for one in queued:
         if (there := where_of(one.id)) not in {"pending", None}:
-            typer.echo(
-                f"{one.id} was submitted before, and is in {there}: loki queue show {one.id}"
-            )
+            yield f"{one.id} was submitted before, and is in {there}: loki queue show {one.id}"
         else:
-            typer.echo(f"queued {one.id}: {line(one.title)}{_waits(one, where_of)}")
+            yield f"queued {one.id}: {line(one.title)}{_waits(one, where_of)}"
     where = project_option(project)
     count = amount(queue.counts()[0]["pending"], "task")
-    typer.echo(f"{count} pending; work on them: loki work{where}; look at them: loki queue{where}")
+    yield f"{count} pending; work on them: loki work{where}; look at them: loki queue{where}"
 
 
 def _waits(task: QueuedTask, where: Any) -> str:

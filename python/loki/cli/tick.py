@@ -14,7 +14,8 @@ import typer
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line
 from loki.base.time import argument_seconds, isoformat, moment
-from loki.cli.common import Project, load_project, log_to_console, take_signals
+from loki.cli.common import load_project, log_to_console, take_signals
+from loki.cli.options import JsonLines, Project
 from loki.execution.stop_request import Word, listening
 from loki.jobs.recurring import scheduling
 from loki.jobs.recurring.recurring_task import Unreadable
@@ -37,9 +38,7 @@ def command(
         typer.Option(help="With --watch: end at this moment, like 2026-04-04T18:00:00Z."),
     ] = None,
     project: Project = Path(),
-    json: Annotated[
-        bool, typer.Option("--json", help="What was done, a line of JSON for each round.")
-    ] = False,
+    json: JsonLines = False,
 ) -> None:
     """Run the recurring tasks that are due, and wait for them; act on the signals that wait.
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from loki.cli.common import Force, Project, TaskId, fail, find, load_project, show_json
+from loki.cli.common import fail, find, load_project, show_json, tell
+from loki.cli.options import Force, Json, Project, TaskId
 
 
 def command(
     task: TaskId,
     project: Project = Path(),
     force: Force = False,
-    json: Annotated[bool, typer.Option("--json", help="What was restored, as JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Restore the project's files as they were before a task's first attempt.
 
@@ -40,7 +38,5 @@ def command(
             f"nothing was restored, because files changed since ({listing}); --force overwrites", 1
         )
     if not json:
-        for path in undone.restored:
-            typer.echo(f"restored {path}")
-        if not undone.restored:
-            typer.echo("Nothing to restore: this task has changed no file that is not as it was.")
+        nothing = "Nothing to restore: this task has changed no file that is not as it was."
+        tell((f"restored {path}" for path in undone.restored), nothing)

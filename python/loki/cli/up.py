@@ -12,7 +12,8 @@ import typer
 
 from loki.base.error import LokiError
 from loki.base.text_format import amount
-from loki.cli.common import AgentCommand, AgentName, Project, open_project
+from loki.cli.common import open_project
+from loki.cli.options import AgentOptions, Project, with_options
 from loki.cli.tick import on_word as word_heard
 from loki.cli.tick import tell as tell_round
 from loki.cli.work import Verbose, Workers, pool_of
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger("loki")
 
 
+@with_options
 def command(
-    agent: AgentName = None,
-    agent_command: AgentCommand = None,
+    who: AgentOptions,
     workers: Workers = None,
     verbose: Verbose = False,
     project: Project = Path(),
@@ -49,7 +50,7 @@ def command(
     from loki.jobs.signals.signal_handling import followed
 
     workspace = open_project(project, logging.INFO if verbose else logging.WARNING)
-    pool = pool_of(workspace, agent, agent_command, workers, watch=True)
+    pool = pool_of(workspace, who, workers, watch=True)
     parallel = workers or workspace.config.work.parallel
     dispatcher = scheduling.dispatcher(workspace)
     ticking = threading.Thread(

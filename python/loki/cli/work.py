@@ -13,15 +13,8 @@ import typer
 
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
-from loki.cli.common import (
-    INTERRUPTED,
-    AgentCommand,
-    AgentName,
-    Project,
-    open_project,
-    show_json,
-    take_signals,
-)
+from loki.cli.common import INTERRUPTED, open_project, present, take_signals
+from loki.cli.options import AgentOptions, Json, Project, given, with_options
 
 if TYPE_CHECKING:
     from loki.jobs.queue.queue import LeasedTask
@@ -52,9 +45,9 @@ _TOLD = {
 }
 
 
+@with_options
 def command(
-    agent: AgentName = None,
-    agent_command: AgentCommand = None,
+    who: AgentOptions,
     workers: Workers = None,
     watch: Annotated[
         bool,
@@ -65,9 +58,7 @@ def command(
     max_tasks: Annotated[int | None, typer.Option(min=1, help="End after so many tasks.")] = None,
     verbose: Verbose = False,
     project: Project = Path(),
-    json: Annotated[
-        bool, typer.Option("--json", help="At the end, what became of each task, as JSON.")
-    ] = False,
+    json: Json = False,
 ) -> None:
     """Work off the queue: each pending task through the loop, several at a time.
 
@@ -92,25 +83,21 @@ def command(
     from loki.jobs.signals.signal_handling import attend, followed
 
     workspace = open_project(project, logging.INFO if verbose else logging.WARNING)
-    pool = pool_of(workspace, agent, agent_command, workers, watch=watch, max_tasks=max_tasks)
+    pool = pool_of(workspace, who, workers, watch=watch, max_tasks=max_tasks)
     with followed(workspace, Daily(workspace, echo)):
         code = pool.run()
     take_signals()
     if code != INTERRUPTED:
         attend(workspace)  # to the signals that the last tasks gave
-    if json:
-        finished = [one.to_dict() for one in pool.finished]
-        left = {"held_up": pool.delayed(), "nameless": pool.without_agent()}
-        show_json({"tasks": finished, **left, "exit_code": code})
-    else:
-        typer.echo(_summary(pool))
+    finished = [one.to_dict() for one in pool.finished]
+    left = {"held_up": pool.delayed(), "nameless": pool.without_agent()}
+    present({"tasks": finished, **left, "exit_code": code}, _summary(pool), json=json)
     raise typer.Exit(code)
 
 
 def pool_of(
     workspace: Workspace,
-    agent: str | None,
-    agent_command: str | None,
+    who: AgentOptions,
     workers: int | None,
     *,
     watch: bool,
@@ -120,7 +107,7 @@ def pool_of(
 
     Args:
         workspace: the project.
-        agent, agent_command: who works on tasks that name nobody: one of them, or none.
+        who: works on tasks that name nobody; or nobody does.
         workers: how many; None: as the configuration says.
         watch, max_tasks: as `WorkerPool` takes them.
 
@@ -131,9 +118,9 @@ def pool_of(
     from loki.jobs.work.queued_task_spec import DefaultAgent
     from loki.jobs.work.worker_pool import WorkerPool, run_maintenance
 
-    if agent is not None and agent_command is not None:
+    if who.agent is not None and who.agent_command is not None:
         raise UsageError("--agent and --agent-command both say who works: expected one of them")
-    default = DefaultAgent(agent or "", agent_command or "")
+    default = DefaultAgent(**given(who))
     default.must_be_able(workspace)
     take_signals()
     run_maintenance(workspace, echo)

@@ -18,6 +18,7 @@ import typer
 
 from loki.base.error import UsageError
 from loki.cli.common import load_project, log_to_console, show_json
+from loki.cli.options import Json
 
 if TYPE_CHECKING:
     from loki.cli.demo.scenario import Story
@@ -32,7 +33,7 @@ def command(
             help="Where to put the demo's project; a temporary folder where none is said."
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="The outcomes as JSON on stdout.")] = False,
+    json: Json = False,
 ) -> None:
     """Watch the closed loop on a small real project with real defects.
 

@@ -13,7 +13,8 @@ import typer
 from loki.base.error import UsageError
 from loki.base.text_format import line
 from loki.base.time import isoformat, moment
-from loki.cli.common import OnlyTask, Project, find, load_project, picked, show_json, since_moment
+from loki.cli.common import find, load_project, picked, show_json, since_moment
+from loki.cli.options import Json, OnlyTask, Project, Since
 
 if TYPE_CHECKING:
     from loki.memory.attempt_metrics import Summary
@@ -30,13 +31,10 @@ def command(
     html: Annotated[
         bool, typer.Option("--html", help="One HTML page with charts, which needs nothing else.")
     ] = False,
-    since: Annotated[
-        str | None,
-        typer.Option(help="Only executions worked on since: a time back, like 7d, or a date."),
-    ] = None,
+    since: Since = None,
     task: OnlyTask = None,
     project: Project = Path(),
-    json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Report on all attempts: outcomes, patterns, strategies and chains that fail, catches, costs.
 

@@ -290,12 +290,12 @@ def defined(
     work: Work,
     *,
     id_: str | None,
-    title: str,
     schedule: Mapping[str, Any],
-    timeout: float | None,
-    tags: tuple[str, ...],
-    pass_environment: tuple[str, ...],
     now: datetime,
+    title: str = "",
+    timeout: float | None = None,
+    tags: tuple[str, ...] = (),
+    pass_environment: tuple[str, ...] = (),
 ) -> RecurringTask:
     """A task that has not run yet.
 

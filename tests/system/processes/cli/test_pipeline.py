@@ -13,7 +13,7 @@ import pytest
 
 from loki import Workspace
 from loki.agents.command_agent import CommandAgent
-from loki.cli.pipeline import _agents
+from loki.cli.pipeline import RunOptions, _agents
 from loki.execution.pipeline import Pipeline
 from support import command
 from support.stages import AFTER, BEFORE, PIPELINE, make
@@ -89,7 +89,8 @@ def test_names_of_agents_may_have_blanks_and_presets_are_theirs_alone(
                         "--agent-command", "true", cwd=project)  # fmt: skip
     assert code == 0, err
     pipeline, workspace = Pipeline.load(project / "answer.yml"), Workspace(project)
-    both = _agents(["tech lead=claude"], "claude", workspace, pipeline)
+    said = RunOptions(["tech lead=claude"], "claude")
+    both = _agents(said, workspace, pipeline)
     commands = {name: one.command for name, one in both.items() if isinstance(one, CommandAgent)}
     assert commands["*"] == ("claude",)
     assert commands["tech lead"][:2] == ("claude", "--print")

@@ -27,11 +27,11 @@ def loaded(*words: str) -> set[str]:
 
 def test_a_command_loads_no_other() -> None:
     loaded_by_breakers = loaded("breakers", "--help")
-    homes = {f"loki.cli.{where.partition(':')[0]}" for where in COMMANDS.values()}
+    homes = {f"loki.cli.{entry.where.partition(':')[0]}" for entry in COMMANDS.values()}
     assert loaded_by_breakers & homes == {"loki.cli.breakers"}
     assert "loki.workspace" not in loaded_by_breakers
 
 
 def test_the_version_loads_none() -> None:
-    homes = {f"loki.cli.{where.partition(':')[0]}" for where in COMMANDS.values()}
+    homes = {f"loki.cli.{entry.where.partition(':')[0]}" for entry in COMMANDS.values()}
     assert not loaded("--version") & homes
