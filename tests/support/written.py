@@ -27,7 +27,7 @@ from loki.action.task import TaskSpec
 from loki.agents.command_agent import question
 from loki.agents.model_agent import show_context
 from loki.base.text_format import INVISIBLE
-from loki.cli.report import markdown
+from loki.cli.report import render
 from loki.cli.report.document import Block, Document, Link, Section, Table, Text
 from loki.cli.report.document import Facts as Figures
 from loki.decision.suites.suite_summary import Cause, Label, Member, SuiteSummary
@@ -302,7 +302,7 @@ def report(data: str) -> str:
     """As ``loki report`` writes it."""
     table = Table((data, "n"), [(Link(data, data), data), (data, data)])
     blocks: list[Block] = [Text(data), Figures([(data, data, data)]), table]
-    return markdown.render(Document(data, data, [Section(data, blocks)]))
+    return render.markdown(Document(data, data, [Section(data, blocks)]))
 
 
 def countered(data: str) -> str:
@@ -328,7 +328,7 @@ PAGES: dict[str, Callable[[str], str]] = {
     "action/pipelines/pipeline_stage: done": stage_done,
     "agents/model_agent": shown,
     "agents/command_agent": reviewed,
-    "cli/report/markdown": report,
+    "cli/report/render": report,
     "memory/learning/candidate": candidate,
     "memory/learning/candidate: learned": learned,
     "memory/dead_letter": lettered,

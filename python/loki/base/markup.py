@@ -45,7 +45,17 @@ def escaped(value: str) -> str:
     """
     from html import escape  # whose table of entities `import loki` need not load
 
-    return escape("".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in value))
+    return escape(printable(value))
+
+
+def printable(value: str) -> str:
+    """A text without what neither HTML nor XML can hold, and no reader sees.
+
+    Example:
+        >>> printable("a\\x00b")
+        'a\ufffdb'
+    """
+    return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in value)
 
 
 def html_card(

@@ -134,8 +134,7 @@ def _page(
     *,
     html: bool,
 ) -> str:
-    from loki.cli.report import html as html_page
-    from loki.cli.report import markdown, terminal
+    from loki.cli.report import render
     from loki.cli.report.sections import compose, pages_from
 
     period = f"{summary.first[:16]} to {summary.last[:16]}".replace("T", " ")
@@ -149,6 +148,6 @@ def _page(
     document = compose(summary, title, " ".join(about), pages_from(output, workspace.folder))
     is_html = html or (output is not None and output.suffix.lower() in HTML)
     if is_html:
-        return html_page.render(document)
+        return render.html(document)
     is_shown = output is None and sys.stdout.isatty()
-    return terminal.render(document) if is_shown else markdown.render(document)
+    return render.terminal(document) if is_shown else render.markdown(document)

@@ -14,7 +14,7 @@ sys.argv = ["loki", *sys.argv[1:]]
 try:
     main()
 finally:
-    print(*sorted(name for name in sys.modules if name.startswith("loki.")), file=sys.stderr)
+    print(*sorted(name for name in sys.modules if name.startswith(("loki.", "rich"))), file=sys.stderr)
 """
 
 
@@ -35,3 +35,9 @@ def test_a_command_loads_no_other() -> None:
 def test_the_version_loads_none() -> None:
     homes = {f"loki.cli.{entry.where.partition(':')[0]}" for entry in COMMANDS.values()}
     assert not loaded("--version") & homes
+
+
+def test_the_help_loads_none() -> None:
+    """Nor what draws boxes: it is typed by people who look for a word."""
+    homes = {f"loki.cli.{entry.where.partition(':')[0]}" for entry in COMMANDS.values()}
+    assert not loaded("--help") & {*homes, "loki.cli.options", "rich"}
