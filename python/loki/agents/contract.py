@@ -6,7 +6,6 @@ both names.
 
 from __future__ import annotations
 
-import inspect
 import json
 import tempfile
 import threading
@@ -17,7 +16,7 @@ from typing import Any
 
 from loki.action.agent_protocol import LLM, Agent, Answer, Briefing, Message, Request, Tool
 from loki.action.changes.tree import Tree
-from loki.action.loop.agent_call import as_event, breaker_of, name_of, run_coroutine
+from loki.action.loop.agent_call import as_event, breaker_of, name_of, result_of
 from loki.action.loop.loop_events import Answered
 from loki.base.error import OUTAGES, AgentError, LLMError
 from loki.base.tokens import TokenUsage
@@ -185,16 +184,15 @@ def question(**more: Any) -> Request:
 
 def ask(llm: LLM, request: Request) -> Answer:
     """A model's answer, also where it is asynchronous."""
-    answer = llm.complete(request)
-    return run_coroutine(answer) if inspect.isawaitable(answer) else answer
+    found: Answer = result_of(llm.complete(request))
+    return found
 
 
 def propose(agent: Agent, project: Path) -> Any:
     """What an agent proposes for an empty project, also where it is asynchronous."""
     text = "# Task\n\nWrite the file hello.txt; it says Hello."
     call: Callable[[Briefing], Any] = agent.propose
-    answer = call(Briefing(text, "contract", 1, project))
-    return run_coroutine(answer) if inspect.isawaitable(answer) else answer
+    return result_of(call(Briefing(text, "contract", 1, project)))
 
 
 def _raised(llm: LLM, request: Request) -> BaseException:

@@ -623,8 +623,8 @@ class ChainRun(Generic[A]):
         cost = dollars_said(took.cost)
         member = visit.member
         if cost is None and member.kind == "llm":
-            known = took.model if self.ways.prices.of(took.model) else member.model
-            cost = self.ways.prices.cost(known, took.usage)
+            said = took.model or member.model
+            cost = self.ways.prices.cost(took.usage, said, member.model)
         visit.is_priced = visit.is_priced and cost is not None
         total = visit.took
         visit.took = CallUsage(

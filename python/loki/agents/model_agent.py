@@ -16,9 +16,9 @@ import inspect
 import json
 import posixpath
 import re
-from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
@@ -45,6 +45,7 @@ from loki.action.loop.agent_call import is_resilient
 from loki.action.loop.briefing import LESS
 from loki.action.loop.recorder import with_draft
 from loki.action.processes.command_line import split_command_line
+from loki.agents.backend import BLOCKING, EVENT_LOOP, run_through
 from loki.base.error import AllRefused, ErrorKind, LLMError, UsageError
 from loki.base.markup import fence
 from loki.base.secret import mask_secrets
@@ -508,8 +509,6 @@ def _has_crlf(tree: Tree, path: str) -> bool:
 # --- The agent ----------------------------------------------------------------------------------------
 
 _T = TypeVar("_T")
-Talk: TypeAlias = Generator[Request, Answer, _T]
-"""What is asked, one request after the other; nothing in it waits."""
 
 SYSTEM = """\
 You change a software project so that its checks pass. You are called by loki, a program that runs \
@@ -594,6 +593,7 @@ class ModelAgent:
         self.name = name or f"{llm.provider}:{llm.model}"
         self.breaker = llm.breaker
         self.is_resilient = is_resilient(llm)
+        self._backend = EVENT_LOOP if inspect.iscoroutinefunction(llm.complete) else BLOCKING
         self.max_tokens = max_tokens
         self.timeout = argument_seconds("timeout", timeout)
         self.files_tokens = files_tokens
@@ -614,13 +614,19 @@ class ModelAgent:
             LLMError: it could not be asked; or it refused, or its answer was no change even after
                 it was told why: kind ``malformed``, not retryable.
         """
-        return hold(self.llm, self._propose(briefing))
+        return self._outcome(self._propose(briefing))
 
-    def _propose(self, briefing: Briefing) -> Talk[Proposal]:
-        # Files untouched since the last time are not read again.
-        tree = self._tree = briefing.seen(self._tree)
+    def _outcome(self, talk: Coroutine[Any, Any, _T]) -> _T | Awaitable[_T]:
+        """What comes of a talk with the model; to be awaited where the model is asynchronous."""
+        return talk if self._backend is EVENT_LOOP else run_through(talk)
+
+    async def _answer(self, request: Request) -> Answer:
+        answer: Answer = await self._backend.ask(request, self.llm.complete)
+        return answer
+
+    async def _propose(self, briefing: Briefing) -> Proposal:
         shown: dict[str, tuple[Request, Context]] = {}
-        answers = [(yield self._request(briefing, tree, shown))]
+        answers = [await self._answer(await self._backend.run(self._first, briefing, shown))]
         request, context = shown[answers[0].work]
         try:
             return self._proposal(answers, context)
@@ -628,7 +634,8 @@ class ModelAgent:
             messages = (*request.messages, *_sent_back(answers[0], problem))
             left = self._left(briefing.left, answers, problem)
         try:
-            answers.append((yield replace(request, messages=messages, simpler=None, left=left)))
+            again = replace(request, messages=messages, simpler=None, left=left)
+            answers.append(await self._answer(again))
         except (LLMError, AllRefused) as error:
             _add_spent(error, answers)
             raise
@@ -636,6 +643,11 @@ class ModelAgent:
             return self._proposal(answers, context)
         except Unusable as problem:
             raise self._error(f"no usable answer: {problem}", answers) from problem
+
+    def _first(self, briefing: Briefing, shown: dict[str, tuple[Request, Context]]) -> Request:
+        # Files untouched since the last time are not read again.
+        tree = self._tree = briefing.seen(self._tree)
+        return self._request(briefing, tree, shown)
 
     def _request(
         self,
@@ -716,29 +728,31 @@ class ModelAgent:
         Raises:
             LLMError: it could not be asked.
         """
-        return hold(self.llm, self._say(question))
+        return self._outcome(self._say(question))
 
-    def _say(self, question: Question) -> Talk[Said]:
-        answer = yield Request(
-            (_message("user", question.text),),
-            question.instructions,
-            None,
-            question.max_tokens,
-            self.timeout,
-            self.on_text,
-            question.cancelled,
-            question.task_id,
-            retries=question.retries,
+    async def _say(self, question: Question) -> Said:
+        answer = await self._answer(
+            Request(
+                (_message("user", question.text),),
+                question.instructions,
+                None,
+                question.max_tokens,
+                self.timeout,
+                self.on_text,
+                question.cancelled,
+                question.task_id,
+                retries=question.retries,
+            )
         )
         model, tokens = answer.model or self.llm.model, answer.usage.total or None
         return Said(answer.text, model, tokens, answer.cost)
 
     def _reflect(self, request: ReflectionRequest) -> Reflection | Awaitable[Reflection]:
         """What the model thinks went wrong."""
-        return hold(self.llm, self._think(request))
+        return self._outcome(self._think(request))
 
-    def _think(self, request: ReflectionRequest) -> Talk[Reflection]:
-        said = yield from self._say(
+    async def _think(self, request: ReflectionRequest) -> Reflection:
+        said = await self._say(
             Question(
                 request.text,
                 request.task_id,
@@ -785,36 +799,3 @@ def _sent_back(answer: Answer, problem: Unusable) -> tuple[Message, Message]:
 def _message(role: Role, text: str) -> Message:
     """A message that can be sent: names of files may be no UTF-8, and answers hold anything."""
     return Message(role, text.encode("utf-8", "replace").decode("utf-8"))
-
-
-def hold(llm: LLM, talk: Talk[_T]) -> _T | Awaitable[_T]:
-    """What comes of a talk with a model; to be awaited where the model is asynchronous."""
-    request = next(talk)
-    while True:
-        try:
-            answer = llm.complete(request)
-        except Exception as error:
-            talk.throw(error)  # raises it again, with what was spent before
-            raise
-        if inspect.isawaitable(answer):
-            return _hold_async(llm, talk, answer)
-        try:
-            request = talk.send(answer)
-        except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]
-
-
-async def _hold_async(llm: LLM, talk: Talk[_T], pending: Awaitable[Answer]) -> _T:
-    while True:
-        try:
-            answer = await pending
-        except Exception as error:
-            talk.throw(error)
-            raise
-        try:
-            request = talk.send(answer)
-        except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]
-        following = llm.complete(request)
-        assert inspect.isawaitable(following)
-        pending = following

@@ -1,4 +1,4 @@
-"""What a call to a model costs, by a table of prices; the table is data, in ``prices.yml``."""
+"""What a call to a model costs: by a project's own prices, else by those of ``genai-prices``."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import Any
 
 from loki.base.tokens import TokenUsage
 
@@ -30,8 +27,6 @@ class Price:
         output: of the answer.
         cache_read: of the request, out of the provider's cache; None: as any other.
         cache_write: of the request, into it; None: as any other.
-        over_tokens: requests longer than this cost ``over`` instead; None: there is no such limit.
-        over: what they cost.
 
     Raises:
         ValueError: a price is no number of 0 or more.
@@ -46,8 +41,6 @@ class Price:
     output: float
     cache_read: float | None = None
     cache_write: float | None = None
-    over_tokens: int | None = None
-    over: Price | None = None
 
     def __post_init__(self) -> None:
         """Refuse what is no price."""
@@ -60,8 +53,6 @@ class Price:
 
     def cost(self, usage: TokenUsage) -> float:
         """US dollars for one request."""
-        if self.over is not None and usage.input > (self.over_tokens or 0):
-            return self.over.cost(usage)
         read = self.input if self.cache_read is None else self.cache_read
         write = self.input if self.cache_write is None else self.cache_write
         fresh = max(0, usage.input - usage.cache_read - usage.cache_write)
@@ -78,14 +69,12 @@ class Prices:
     """Prices by model.
 
     Args:
-        own: prices that are believed before the built-in table's, by the model's name.
+        own: prices that are believed before all others, by the model's name.
 
     Example:
         >>> prices = Prices({"our-model": Price(1, 2)})
-        >>> prices.of("claude-sonnet-4-5-20250929").output, prices.of("our-model").output
-        (15, 2)
-        >>> prices.of("somebody-elses") is None
-        True
+        >>> prices.cost(TokenUsage(1_000_000, 1_000_000), "our-model"), prices.of("gpt-5") is None
+        (3.0, True)
     """
 
     def __init__(self, own: Mapping[str, Price] | None = None) -> None:
@@ -93,25 +82,26 @@ class Prices:
         self._unknown: set[str] = set()
 
     def of(self, model: str) -> Price | None:
-        """What a model costs; None: not known."""
-        for table in (self._own, _table()):
-            for name in _names(model):
-                if name in table:
-                    return table[name]
-        return None
+        """What a model costs by the own prices; None: they do not say."""
+        plain = model.rsplit("/", 1)[-1]
+        names = (model, plain, _VERSION.sub("", plain))
+        return next((self._own[name] for name in names if name in self._own), None)
 
-    def cost(self, model: str, usage: TokenUsage) -> float | None:
+    def cost(self, usage: TokenUsage, *names: str) -> float | None:
         """US dollars for one request; None where the price is not known, which is said once.
 
         Args:
-            model: as it was asked for, or as the provider names it.
             usage: its tokens.
+            names: of the model, the most exact first: as the provider names it, as it was asked for.
         """
-        price = self.of(model)
-        if price is not None:
-            return price.cost(usage)
         if not usage.total:
             return 0.0
+        for name in names:
+            price = self.of(name)
+            cost = _known(name, usage) if price is None else price.cost(usage)
+            if cost is not None:
+                return cost
+        model = names[-1]
         if model not in self._unknown:
             self._unknown.add(model)
             logger.warning(
@@ -124,28 +114,19 @@ class Prices:
         return None
 
 
-def _names(model: str) -> list[str]:
-    """Names that a model may have in a table, the most exact first."""
-    plain = model.rsplit("/", 1)[-1]
-    return [model, plain, _VERSION.sub("", plain)]
-
-
-@cache
-def _table() -> Mapping[str, Price]:
-    from loki.base.yaml_text import load_file  # only here: importing loki stays light
-
-    data = load_file(Path(__file__).with_name("prices.yml"))
-    return {
-        model: _price(entry)
-        for provider in data["providers"].values()
-        for model, entry in provider["models"].items()
-    }
-
-
-def _price(entry: Mapping[str, Any]) -> Price:
-    plain = dict(entry)
-    longer = plain.pop("over", None)
-    if not longer:
-        return Price(**plain)
-    over = {name: value for name, value in longer.items() if name != "tokens"}
-    return Price(**plain, over_tokens=longer["tokens"], over=Price(**over))
+def _known(model: str, usage: TokenUsage) -> float | None:
+    """US dollars for one request by the prices of ``genai-prices``, which nothing is fetched for."""
+    try:
+        from genai_prices import Usage, calc_price  # only here: it takes a third of a second
+    except ImportError:  # it comes with the clients of models
+        return None
+    tokens = Usage(
+        input_tokens=max(usage.input, usage.cache_read + usage.cache_write),
+        output_tokens=usage.output,
+        cache_read_tokens=usage.cache_read,
+        cache_write_tokens=usage.cache_write,
+    )
+    try:
+        return round(float(calc_price(tokens, model.rsplit("/", 1)[-1]).total_price), 9)
+    except LookupError:
+        return None

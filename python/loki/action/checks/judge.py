@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from loki.action.agent_protocol import Reviewer, ReviewRequest, Verdict
 from loki.action.checks.check import EVIDENCE, Check, CheckResult, Report
-from loki.action.loop.agent_call import run_coroutine
+from loki.action.loop.agent_call import result_of
 from loki.action.task import TaskSpec
 from loki.base.error import AgentError
 from loki.base.secret import mask_secrets
@@ -155,9 +154,7 @@ class Judge:
         shown = mask_secrets(self.diff() if diff is None else diff)
         request = ReviewRequest(check, self.task, shown, results, self.root, self.cancelled)
         try:
-            verdict = reviewer.review(request)
-            if inspect.isawaitable(verdict):
-                verdict = run_coroutine(verdict, self.can_stop)
+            verdict = result_of(reviewer.review(request), self.can_stop)
         except BaseException as error:
             if permit is not None and isinstance(error, OUTAGES):
                 permit.failure(str(error))
