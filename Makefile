@@ -27,7 +27,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 say = @printf '\n\033[1m==> %s\033[0m\n' "$(1)"
 
-.PHONY: help setup install demo bench bench-decision samples gallery notebooks test test-all cpp asan tsan node agents plugins litellm py system lint types stubs stubs-check format format-check fuzz fuzz-state dist clean
+.PHONY: help setup install demo bench bench-decision samples gallery notebooks test test-all cpp asan tsan node agents plugins py system lint types stubs stubs-check format format-check fuzz fuzz-state dist clean
 
 help: ## what there is to type
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -195,21 +195,11 @@ build/plugins.stamp: build/tools.stamp pyproject.toml
 
 plugins: build/plugins.stamp ## the pytest plugins that tests run beside --loki
 
-build/litellm.stamp: build/tools.stamp pyproject.toml
-	$(call say,litellm in an environment of its own: its releases want other clients than ours)
-	@rm -rf build/litellm && $(PYTHON) -m venv build/litellm && build/litellm/bin/python -m pip install -q --upgrade 'pip>=25.1'
-	@build/litellm/bin/python -m pip install -q --group litellm
-	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > \
-	  "$$(build/litellm/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/loki.pth"
-	@touch $@
-
-litellm: build/litellm.stamp ## litellm, for the tests of models that go by it
-
 py: install ## Python tests that start no process; LOKI_EXAMPLES=all tries properties on all examples
 	$(call say,Python tests of the first tier)
 	@$(BIN)/python -m pytest -q -n $(JOBS) tests/py
 
-system: install node plugins litellm ## Python tests with processes, crashes, toolchains, frameworks, pages
+system: install node plugins ## Python tests with processes, crashes, toolchains, frameworks, pages
 	$(call say,Python tests of the second tier)
 	@$(BIN)/python -m pytest -q -n $(JOBS) tests/system
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from loki.agents.anthropic_llm import AnthropicLLM as AnthropicLLM
     from loki.agents.command_agent import CommandAgent as CommandAgent
     from loki.agents.fallback_agent import FallbackAgent as FallbackAgent
-    from loki.agents.litellm_llm import LiteLLM as LiteLLM
     from loki.agents.model_agent import ModelAgent as ModelAgent
     from loki.agents.openai_llm import OpenAILLM as OpenAILLM
     from loki.agents.pydantic_ai_llm import PydanticAILLM as PydanticAILLM
@@ -93,7 +92,6 @@ _ROOMS = {
     "loki.memory.task_record": ("Outcome",),
     "loki.agents.anthropic_llm": ("AnthropicLLM",),
     "loki.agents.command_agent": ("CommandAgent",),
-    "loki.agents.litellm_llm": ("LiteLLM",),
     "loki.agents.model_agent": ("ModelAgent",),
     "loki.agents.openai_llm": ("OpenAILLM",),
     "loki.agents.fallback_agent": ("FallbackAgent",),

@@ -67,7 +67,6 @@ def calls(tmp_path: Path) -> dict[str, Callable[[], Any]]:
         "ResilientLLM": lambda: repr(loki.ResilientLLM(loki.testing.ScriptedLLM([]))),
         "LLM": lambda: inspect.isclass(loki.LLM),
         "LLMError": lambda: loki.LLMError("spent", "quota").retryable,
-        "LiteLLM": lambda: inspect.isclass(loki.LiteLLM),
         "LokiError": lambda: str(loki.LokiError("x")),
         "Match": lambda: isinstance(loki.recognize(text).match, loki.Match),
         "Message": lambda: loki.Message("user", "Hello").text,

@@ -14,13 +14,12 @@ EXAMPLES = {
     "anthropic": "anthropic:claude-opus-4-5",
     "openai": "openai:gpt-5",
     "pydantic-ai": "pydantic-ai:google:gemini-3-pro",
-    "litellm": "litellm:groq/llama-3.3-70b-versatile",
 }
 """A model of each provider, to be shown."""
 
 PROVIDERS = tuple(EXAMPLES)
 """Whose client loki speaks through: two official ones, for compatible services, too, with a base URL; and
-two libraries that know many others."""
+pydantic-ai, which knows many others."""
 
 
 def is_model(name: str) -> bool:
@@ -47,8 +46,8 @@ def llm_of(
     """A model by its short name.
 
     Args:
-        name: ``anthropic:<model>``, ``openai:<model>``, or ``pydantic-ai:<model>`` and
-            ``litellm:<model>`` with a model as those name it.
+        name: ``anthropic:<model>``, ``openai:<model>``, or ``pydantic-ai:<model>`` with a model as that
+            names it.
         base_url: of a compatible service; None: the provider's.
         api: which of OpenAI's.
         api_key_variable: the environment variable of the key; None: the provider's own.
@@ -87,10 +86,6 @@ def llm_of(
 
         return PydanticAILLM(model, **told)
     told |= {"api_key": key, "base_url": base_url}
-    if provider == "litellm":
-        from loki.agents.litellm_llm import LiteLLM
-
-        return LiteLLM(model, **told)
     if provider == "anthropic":
         from loki.agents.anthropic_llm import AnthropicLLM
 
