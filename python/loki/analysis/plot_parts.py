@@ -16,8 +16,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
-from loki.analysis.aggregates import Axis, Recurring, Stretch, Uses
+from loki.analysis.aggregates import Recurring, Stretch, Uses
 from loki.base.text_format import amount, escape_control_characters
+from loki.base.time_axis import Axis
 from loki.memory.attempt_metrics import NO_PATTERN
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from loki.analysis.aggregates import MOST, axis
+from loki import cli
+from loki.base.time_axis import MOST, axis
 from loki.cli.app import app
 from loki.cli.report import render
 from loki.cli.report.document import (
@@ -390,3 +391,9 @@ def test_a_time_axis_loses_nothing(times: list[Any]) -> None:
     assert sum(found.spread(counted)) == len(hours)
     assert len(found.names) == len(set(found.starts))
     assert list(found.starts) == sorted(found.starts)
+
+
+def test_no_command_needs_what_the_extra_for_tables_brings() -> None:
+    """pyarrow, which loki.analysis is made of, is not there in a plain installation."""
+    folder = Path(cli.__file__).parent
+    assert not [path for path in folder.rglob("*.py") if "loki.analysis" in path.read_text("utf-8")]

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from loki.analysis.aggregates import Axis, axis
 from loki.base.text_format import amount, span
+from loki.base.time_axis import Axis, axis
 from loki.cli.report.document import (
     Bars,
     Block,
