@@ -1,141 +1,111 @@
-"""How often drift is seen where it is, and where it is not: labelled changes.
+"""What each rule of drift sees in real commits: each as its own task, and as another's.
 
-``python -m benchmarks.drift`` prints, for the part that the rules were tuned on and for the part that
-was kept back, precision and recall of what interrupts anybody (medium and above), by severity too.
-``--wrong`` lists what came out otherwise than labelled; ``tuning`` or ``kept_back`` takes one part.
+``python -m benchmarks.drift [FOLDER] [--most N]`` looks at the last commits of a git repository. A task has
+a commit's first line for its title; its scope, which messages do not tell, is the folders of code
+(``--code``) that the commit works in. Under its own task a commit should interrupt nobody, though one that
+changes whatever uses what it is about does leave such a scope; under the task of a commit that shares no
+such folder it should. Merges are left out.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
 
-import yaml
+from loki.decision.drift import Goal, Proposed, Touched, detect, rank
 
-from loki.decision.drift.drift import SEVERITIES, Drift, Proposed, detect, rank, worst
-from loki.decision.drift.task_relation import Goal, Kind, Touched, is_telling, names_in
-
-FOLDER = Path(__file__).parents[1] / "tests/py/decision/drift"
-PARTS = ("tuning", "kept_back", "kept_back_second")
-KINDS: Mapping[str, Kind] = {"A": "created", "M": "changed", "D": "deleted", "R": "renamed"}
+ELSEWHERE = 37
+"""How many commits on the other task is taken from; a prime, chosen."""
 
 
 @dataclass(frozen=True)
-class Case:
-    """A labelled change.
+class Commit:
+    """A commit: its first line, what it does, and the paths that there were."""
 
-    Attributes:
-        id: its name; part: the file that it stands in.
-        goal, proposed: the task and what an agent did about it.
-        label: none, or the severity of the drift.
-    """
+    title: str
+    files: tuple[Touched, ...]
+    project: frozenset[str]
 
-    id: str
-    part: str
-    goal: Goal
-    proposed: Proposed
-    label: str
-
-    @property
-    def found(self) -> list[Drift]:
-        """What detection says of it."""
-        return detect(self.proposed, self.goal)
+    def scope(self, code: str) -> tuple[str, ...]:
+        """The folders right below one of code that it works in."""
+        found = (re.match(rf"{re.escape(code)}/[^/]+/", file.path) for file in self.files)
+        return tuple(dict.fromkeys(match[0] for match in found if match))
 
 
-def touched(line: str) -> Touched:
-    """A line of ``edits``: ``M [~] +added -removed path [-> new path] | names``."""
-    what, _, names = line.partition("|")
-    kind, *words = what.split()
-    formatting = words[0] == "~"
-    added, removed, *path = words[formatting:]
-    was = path[0] if len(path) > 1 else ""
-    told = names_in(names)  # those that tell something: defined, imported or used, whichever
-    defines = frozenset(name for name in told if is_telling(name))
-    return Touched(
-        path[-1], KINDS[kind], int(added), -int(removed), told, was, formatting, defines, told
-    )
+def git(folder: Path, *words: str) -> str:
+    """What git prints."""
+    done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, check=True)
+    return done.stdout.decode("utf-8", "replace")
 
 
-def load(part: str) -> list[Case]:
-    """The labelled changes of a part."""
-    said = yaml.safe_load((FOLDER / f"{part}.yml").read_text("utf-8"))
-    return [_case(part, one) for one in cast("list[dict[str, Any]]", said)]
+def commits(folder: Path, most: int) -> Iterator[Commit]:
+    """The last commits, newest first, but for one without a parent."""
+    log = git(folder, "log", "--no-merges", f"-{most}", "--format=%H %P %x00%s").splitlines()
+    for line in log:
+        hashes, _, title = line.partition("\0")
+        commit, *parents = hashes.split()
+        if parents:
+            shown = git(folder, "show", "-M", "-U0", "--format=", "--no-color", commit)
+            paths = git(folder, "ls-tree", "-r", "--name-only", parents[0]).splitlines()
+            yield Commit(title, tuple(touched(shown)), frozenset(paths))
 
 
-def _case(part: str, said: dict[str, Any]) -> Case:
-    imports: dict[str, list[str]] = defaultdict(list)
-    for edge in said.get("imports", "").split():
-        importing, _, imported = edge.partition(">")
-        imports[importing].append(imported)
-    files = [touched(line) for line in said["edits"].splitlines()]
-    named = frozenset(f"{said.get('about', '')} {said.get('earlier', '')}".split())
-    there = {one.was or one.path for one in files if one.kind != "created"}
-    goal = Goal(
-        said["task"],
-        kind=said.get("kind", "bug_fix"),
-        scope=tuple(said.get("scope", "").split()),
-        named=named,
-        failure=said.get("failure", ""),
-        project=frozenset(said.get("tree", "").split()) | named | there,
-        imports=dict(imports),
-    )
-    commands = [line.split() for line in said.get("commands", "").splitlines()]
-    return Case(
-        said["id"], part, goal, Proposed(files, commands, said.get("says", "")), said["label"]
-    )
+def touched(shown: str) -> Iterator[Touched]:
+    """What a difference without context does to each file."""
+    for part in re.split(r"^diff --git ", shown, flags=re.MULTILINE)[1:]:
+        head, _, body = part.partition("\n@@")
+        path = re.search(r"^(?:\+\+\+ b/|rename to )(.+)$", head, re.MULTILINE)
+        old = re.search(r"^(?:--- a/|rename from )(.+)$", head, re.MULTILINE)
+        named = path or old or re.match(r"a/(\S+)", head)
+        if named is None:
+            continue
+        is_renamed = "\nrename to" in head and old is not None
+        lines = [len(re.findall(rf"^{sign}", body, re.MULTILINE)) for sign in (r"\+", "-")]
+        yield Touched(
+            named[1].strip('"'),
+            "deleted" if "\ndeleted file" in head else "renamed" if is_renamed else "written",
+            max(lines),
+            old[1] if is_renamed and old else "",
+            "\nnew file" in head,
+        )
 
 
-def interrupts(severity: str | None) -> bool:
-    """Whether anybody is interrupted by a drift of this severity."""
-    return severity in SEVERITIES and rank(str(severity)) >= 1
-
-
-def rates(cases: Iterable[Case]) -> tuple[int, int, int, int]:
-    """(Rightly interrupted, interrupted, to be interrupted, all)."""
-    judged = [(interrupts(case.label), interrupts(worst(case.found))) for case in cases]
-    right = sum(label and found for label, found in judged)
-    return right, sum(found for _, found in judged), sum(label for label, _ in judged), len(judged)
-
-
-def show(part: str, cases: Sequence[Case], *, wrong: bool) -> None:
-    """Print the figures of a part."""
-    right, found, wanted, count = rates(cases)
-    print(f"{part}: {count} changes, {wanted} of them drift (medium and above)")
-    print(f"  precision {right}/{found} = {right / max(found, 1):.3f}", end="")
-    print(f"   recall {right}/{wanted} = {right / max(wanted, 1):.3f}")
-    print(f"  {'severity':10}{'labelled':>10}{'said':>8}{'both':>8}{'precision':>12}{'recall':>9}")
-    for severity in ("none", *SEVERITIES):
-        labelled = {case.id for case in cases if case.label == severity}
-        said = {case.id for case in cases if (worst(case.found) or "none") == severity}
-        both = len(labelled & said)
-        print(f"  {severity:10}{len(labelled):10}{len(said):8}{both:8}", end="")
-        print(f"{both / max(len(said), 1):12.3f}{both / max(len(labelled), 1):9.3f}")
-    created = [c for c in cases if not interrupts(c.label) and _creates(c)]
-    fired = sum(interrupts(worst(case.found)) for case in created)
-    print(f"  of {len(created)} changes on task that create files, {fired} are interrupted")
-    for case in cases if wrong else ():
-        said_ = worst(case.found) or "none"
-        if said_ != case.label:
-            lines = "; ".join(f"{d.severity} {d.detected_drift}" for d in case.found)
-            print(f"    {case.id}: labelled {case.label}, found {said_}: {lines}")
-
-
-def _creates(case: Case) -> bool:
-    return any(one.kind == "created" for one in case.proposed.files)
+def rules(commit: Commit, title: str, scope: tuple[str, ...]) -> set[str]:
+    """The rules by which what a commit does would interrupt a task."""
+    goal = Goal(title, scope=scope, failure="a test fails", project=commit.project)
+    return {one.kind for one in detect(Proposed(commit.files), goal) if rank(one.severity) >= 1}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.drift", description=__doc__)
-    parser.add_argument("part", nargs="?", choices=PARTS, help="one part; both by default")
-    parser.add_argument("--wrong", action="store_true", help="list what came out otherwise")
+    parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parents[1])
+    parser.add_argument("--most", type=int, default=300, help="commits; 300 by default")
+    parser.add_argument("--code", default="python/loki", help="folder whose folders are scopes")
     options = parser.parse_args(arguments)
-    for part in (options.part,) if options.part else PARTS:
-        show(part, load(part), wrong=options.wrong)
+    found = [one for one in commits(options.folder, options.most) if one.files]
+    own: Counter[str] = Counter()
+    others: Counter[str] = Counter()
+    scoped, pairs = 0, 0
+    for index, one in enumerate(found):
+        scope = one.scope(options.code)
+        scoped += bool(scope)
+        own.update(rules(one, one.title, scope))
+        other = found[(index + ELSEWHERE) % len(found)]
+        its = other.scope(options.code)
+        if scope and its and not set(scope) & set(its):
+            pairs += 1
+            others.update(rules(one, other.title, its))
+    print(
+        f"{len(found)} commits as their own task, {scoped} of them with a scope; {pairs} as another's"
+    )
+    for rule in sorted({*own, *others}):
+        print(f"  {rule}: {own[rule]} interrupted as their own, {others[rule]} as another's")
 
 
 if __name__ == "__main__":

@@ -235,8 +235,6 @@ class DriftConfig(_Table):
 
     detect: bool = True
     """loki looks for drift itself."""
-    least: Literal["low", "medium", "high", "critical"] = "medium"
-    """The lowest severity of its own detection that counts; below it, it is only logged."""
     signals: bool = True
     """Lines about a task in ``.loki/signals/DRIFT_DETECTED`` count, whoever writes them."""
 

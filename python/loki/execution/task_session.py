@@ -35,7 +35,6 @@ from loki.base.markup import html_card
 from loki.base.path_exists import path_exists
 from loki.base.secret import mask_output, mask_secrets, passed_environment
 from loki.decision.backoff import Backoff
-from loki.decision.drift import drift
 from loki.execution import resolve
 from loki.execution.assembly import (
     NO_CHECK,
@@ -222,7 +221,7 @@ def performer(
         config.briefing,
         signals,
         DriftDetector(spec, signals, judge, config.drift, HumanReviews(store, clock)),
-        Conversation(recorder, signals, drift.Limits(**config.context.model_dump())),
+        Conversation(recorder, signals, config.context),
         reviewing(workspace, spec, executor),
         JudgingWatch(spec.checks, spec.id, work, store, config.review.changed_tests),
     )

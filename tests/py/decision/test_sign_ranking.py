@@ -6,7 +6,7 @@ import pytest
 
 from loki.action.loop.briefing import BUDGET_TOKENS, Facts, compose
 from loki.base.tokens import tokens
-from loki.decision.loop_policy import Subject, bearing, related
+from loki.decision.loop_policy import Subject, bearing
 from loki.memory.sign import OTHERS_TOKENS, SIGNS_TOKENS, Approach, Seen, Sighting, render_signs
 from loki.recognition.failure import Failure
 
@@ -24,38 +24,32 @@ PRICE = sign("rounding of a price", "shop/money.py")
 OWN = sign("own", "elsewhere/own.py", "t")
 
 
-def first_of(subject: Subject) -> list[Sighting]:
-    return related([*OF_OTHERS[:20], LOGIN, PRICE, OWN, *OF_OTHERS[20:]], subject)
+SIGNS = [*OF_OTHERS[:20], LOGIN, PRICE, OWN, *OF_OTHERS[20:]]
 
 
 @pytest.mark.parametrize(
     ("subject", "expected"),
     [
-        (Subject("new", "fix the redirect after the login"), [LOGIN]),
-        (Subject("new", "make it round", (PRICE.failure,)), [PRICE]),
-        (Subject("new", "tidy up", (Failure.of("boom", path="shop/money.py"),)), [PRICE]),
-        (Subject("new", "tidy up", scope=["shop/login.py"]), [LOGIN]),
-        (Subject("new", "tidy up", files=["shop/login.py"]), [LOGIN]),
-        (Subject("t", "login", (None, PRICE.failure)), [PRICE, OWN, LOGIN]),
-        (Subject("new", "write the manual"), []),
+        (Subject("new", (LOGIN.failure,)), [LOGIN]),
+        (Subject("new", (None, PRICE.failure)), [PRICE]),
+        (Subject("new", (Failure.of("boom", path="shop/money.py"),)), [PRICE]),
+        (Subject("new", scope=["shop/login.py"]), [LOGIN]),
+        (Subject("t", (None, PRICE.failure)), [PRICE, OWN]),
+        (Subject("t", scope=["shop/"]), [OWN, LOGIN, PRICE]),
+        (Subject("new"), []),
     ],
 )
 def test_what_bears_on_a_task_comes_first_and_the_rest_not_at_all(
     subject: Subject, expected: list[Sighting]
 ) -> None:
-    """The same failure, then the task's own, then files, then words."""
-    assert first_of(subject)[: len(expected) or None] == expected
-    assert not set(map(id, first_of(subject))) & set(map(id, OF_OTHERS))
-
-
-def test_a_word_that_many_signs_say_tells_nothing() -> None:
-    alike = [sign(f"the shop of thing{n:02}", f"shop/part{n:02}.py") for n in range(40)]
-    assert related(alike, Subject("new", "open the shop")) == []
+    """The same failure, then the task's own, then files."""
+    assert bearing(Seen(tuple(reversed(SIGNS))), subject)[0] == expected
 
 
 def test_of_two_that_bear_alike_the_newer_comes_first() -> None:
-    older, newer = sign("the login"), sign("a login")
-    assert related([newer, older], Subject("new", "login")) == [newer, older]
+    older, newer = sign("the login", "a.py"), sign("a logout", "a.py")
+    subject = Subject("new", scope=["a.py"])
+    assert bearing(Seen((older, newer)), subject)[0] == [newer, older]
 
 
 def test_forty_signs_of_other_tasks_leave_the_briefing_to_the_task() -> None:
@@ -83,5 +77,5 @@ def test_signs_keep_to_their_budget(many: int) -> None:
 def test_what_comes_back_in_turn_is_told_where_it_bears() -> None:
     turn = (LOGIN, PRICE, LOGIN, PRICE)
     seen = Seen((LOGIN, PRICE), tuple(one.failure.fingerprint for one in turn))
-    assert bearing(seen, Subject("new", "fix the login"))[1] == (LOGIN, PRICE)
-    assert bearing(seen, Subject("new", "write the manual"))[1] == ()
+    assert bearing(seen, Subject("new", scope=["shop/login.py"]))[1] == (LOGIN, PRICE)
+    assert bearing(seen, Subject("new"))[1] == ()

@@ -104,19 +104,17 @@ class Judge:
         """Whether a reviewer agent can be asked."""
         return self.reviewer is not None and not self.cancelled.is_set()
 
-    def review_proposal(self, criterion: str, diff: str) -> tuple[bool, str, str] | None:
-        """(approved, by whom, why) of what is not applied yet; None: the reviewer could not say.
+    def review_proposal(self, criterion: str, diff: str) -> tuple[bool, str, str]:
+        """(approved, by whom, why) of what is not applied yet, where there is a reviewer.
 
         Args:
             criterion: what has to hold.
             diff: the proposal, in the unified format.
         """
-        if self.reviewer is None:
-            return None
+        assert self.reviewer is not None
         check = Check((), "custom", "the proposal serves the task", description=criterion)
-        approved, said, failure = self._review(self.reviewer, check, (), diff)
-        is_lost = failure is not None and failure.error_code != REJECTED
-        return None if is_lost else (approved, self.reviewer.name, said)
+        approved, said, _ = self._review(self.reviewer, check, (), diff)
+        return approved, self.reviewer.name, said
 
     def _judge(self, check: Check, results: Mapping[Check, CheckResult]) -> CheckResult:
         if check.name == EVIDENCE and self.evidence is not None:

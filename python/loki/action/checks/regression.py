@@ -25,7 +25,7 @@ from loki.action.checks.task_changes import TaskChanges
 from loki.action.gates.gate import RegressionDetection
 from loki.base.glob import matches
 from loki.base.time import Clock, isoformat
-from loki.decision.drift.task_relation import kinds_of_path
+from loki.decision.path_kinds import kinds_of_path
 from loki.memory.store import Store
 from loki.recognition.failure import Failure
 from loki.recognition.site import narrowings

@@ -24,7 +24,7 @@ from loki.action.gates.gate import ADVISORY, BLOCKING, Violation
 from loki.action.gates.stubs import stub_findings
 from loki.action.gates.yaml_model import Strict
 from loki.base.secret import mask_secrets, unnamed
-from loki.decision.drift.task_relation import in_scope, kinds_of_path, path_kinds
+from loki.decision.path_kinds import in_scope, kinds_of_path, path_kinds
 
 GATE = "self_review"
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from loki.base.log import log_event, quoted
 from loki.base.time import isoformat
-from loki.decision.drift.drift import Limits, Load, Trigger, trigger
+from loki.config import ContextConfig
+from loki.decision.context_clear import Load, Trigger, trigger
 from loki.memory import session_context
 from loki.memory.attempt import DRIFT, Attempt
 from loki.memory.session_context import Handoff, SessionContext, TaskProgress
@@ -49,7 +50,7 @@ class Conversation:
 
     recorder: Recorder
     signals: Signals
-    limits: Limits
+    limits: ContextConfig
 
     def __post_init__(self) -> None:
         """Nothing has been said."""
@@ -69,11 +70,6 @@ class Conversation:
         if self._progress is None:
             self._progress = TaskProgress.of(self.recorder.history.attempts())
         return self._progress
-
-    @property
-    def shown(self) -> str:
-        """The context that the last briefing told."""
-        return self._context
 
     def begin(self, drifts: DriftDetector) -> str:
         """What a briefing tells of before; clears the context first where that is due.

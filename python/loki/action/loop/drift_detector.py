@@ -1,13 +1,12 @@
 """Looks for drift in what an agent proposes, and in what others say of it: the loop's eyes for it.
 
-Turns a change and what is known of a task into what `loki.decision.drift.drift` compares, joins that with
-the signal ``DRIFT_DETECTED``, and has a second drift reviewed. Why it is so: ``docs/design/drift.md``.
+Turns a change and what is known of a task into what `loki.decision.drift` compares, joins that with the
+signal ``DRIFT_DETECTED``, and has a second drift reviewed. Why it is so: ``docs/design/drift.md``.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -15,23 +14,19 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from loki.action.agent_protocol import Proposal
-from loki.action.checks.imports import Files, imports_of, resolve
 from loki.action.gates.added_lines import added_lines
 from loki.action.loop.loop_events import Drifted, DriftReviewed, ReportDrift, ReviewDrift
 from loki.base.error import LokiError
-from loki.base.log import log_event
-from loki.base.tokens import clip_to_tokens
 from loki.config import DriftConfig
-from loki.decision.drift import drift
-from loki.decision.drift.drift import Drift, Proposed
-from loki.decision.drift.task_relation import Goal, Kind, Touched, defined_in, imported_in, names_in
+from loki.decision import drift
+from loki.decision.drift import Drift, Goal, Kind, Proposed, Touched
 from loki.memory.quote import one_line
 from loki.people.human_review import ReviewStatus
 from loki.people.signal import DRIFT_DETECTED, Signal
 
 if TYPE_CHECKING:
     from loki.action.changes.change import Change, Edit
-    from loki.action.changes.tree import Tree
+    from loki.action.changes.tree import Entry, Tree
     from loki.action.checks.judge import Judge
     from loki.action.task import TaskSpec
     from loki.people.human_review_store import HumanReviews
@@ -40,12 +35,6 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 400_000
 """Of a file whose lines are compared: nobody writes a larger one. Chosen, not measured."""
-
-MOST_READ = 60
-"""Files that are asked for their imports. Chosen, not measured."""
-
-_PATH = re.compile(r"[\w./@+-]+")
-_GAP = re.compile(r"\s+|,(?=\s*[\])}])")
 
 REASON = "drift"
 """Why a person is asked, as a request for them says it."""
@@ -90,7 +79,6 @@ class DriftDetector:
         said: Sequence[str] = (),
         failure: Failure | None = None,
         known: Collection[str] = (),
-        shown: str = "",
         runs: Callable[[tuple[str, ...]], bool] = lambda _words: True,
     ) -> Drifted | None:
         """Whether a proposal leaves its task; None: it does not, or was judged before.
@@ -101,7 +89,6 @@ class DriftDetector:
             said: what people added to the task.
             failure: what failed last.
             known: paths that earlier attempts changed, or tests failed in.
-            shown: what the briefing showed of the project.
             runs: whether a command may run; one that may not is refused when it is to, and told.
         """
         if proposal is self._judged:
@@ -109,19 +96,13 @@ class DriftDetector:
         self._judged = proposal
         found = list(self._said_by_others())
         if self.settings.detect:
-            goal = goal_of(self.task, tree, proposal.change, said, failure, known, shown)
+            text = f"{failure}\n{failure.excerpt}" if failure else ""
+            paths = tree.entries.keys()
+            goal = Goal(self.task.title, "\n".join(said), self.task.scope, text, known, paths)
             commands = tuple(filter(runs, proposal.change.commands))
-            change = Proposed(touched(proposal.change, tree), commands, proposal.description)
-            allowed = self._allowed()
-            own = [one for one in drift.detect(change, goal) if not one.keys <= allowed]
-            least = drift.rank(self.settings.least)
-            found += [one for one in own if drift.rank(one.severity) >= least]
-            for one in own:
-                if drift.rank(one.severity) < least:
-                    said = (
-                        f"drift severity={one.severity} distance={one.drift_distance} noted only: "
-                    )
-                    log_event(self.task.id, f"{said}{one.detected_drift}")
+            own = drift.detect(Proposed(touched(proposal.change, tree), commands), goal)
+            allowed = self._allowed() if own else frozenset()
+            found += [one for one in own if not one.keys <= allowed]
         if not found:
             return None
         self.count += len(found)
@@ -135,19 +116,13 @@ class DriftDetector:
         return told
 
     def review(self, effect: ReviewDrift, tree: Tree) -> DriftReviewed:
-        """Have the task looked at: by the reviewer, else by what its scope and failure say."""
-        if self.judge is not None and self.judge.can_review:
-            said = "\n".join(one.detected_drift for one in effect.drifts)
-            diff = effect.proposal.change.diff(tree)
-            answer = self.judge.review_proposal(_CRITERION.format(drifts=said), diff)
-            if answer is not None:
-                return DriftReviewed(answer[0], answer[1], answer[2], effect.drifts)
-        about = ", ".join(self.task.scope) or "what failed and what its title names"
-        paths = {path for one in effect.drifts for path in one.evidence}
-        reason = (
-            f"the task is about {about}; outside of it: {', '.join(sorted(paths)) or 'said so'}"
+        """Have the task's reviewer look at it; one that cannot say approves nothing."""
+        assert self.judge is not None
+        said = "\n".join(one.detected_drift for one in effect.drifts)
+        diff = effect.proposal.change.diff(tree)
+        return DriftReviewed(
+            *self.judge.review_proposal(_CRITERION.format(drifts=said), diff), effect.drifts
         )
-        return DriftReviewed(False, "loki", one_line(reason, 300), effect.drifts)
 
     def report(self, effect: ReportDrift) -> None:
         """Keep drift where the signals of the project are, and ask a person where one has to look."""
@@ -245,19 +220,11 @@ def touched(change: Change, tree: Tree) -> list[Touched]:
     created = {edit.path: edit for edit in change.edits if edit.path not in tree.entries}
     came_from: dict[str, str] = {}
     for edit in change.edits:
-        if edit.after is None and edit.path in tree.entries:
-            entry = tree.entries[edit.path]
-            name = edit.path.rpartition("/")[2]
-            to = next(
-                (
-                    p
-                    for p, new in created.items()
-                    if p not in came_from and _moved(entry, name, new)
-                ),
-                None,
-            )
-            if to is not None:
-                came_from[to] = edit.path
+        entry = tree.entries.get(edit.path) if edit.after is None else None
+        if entry is not None:
+            moved = (p for p, new in created.items() if _is_moved(edit.path, entry, new))
+            to = next((path for path in moved if path not in came_from), None)
+            came_from.update({to: edit.path} if to is not None else {})
     gone = set(came_from.values())
     return [
         _touched(edit, tree, came_from.get(edit.path, ""))
@@ -266,39 +233,23 @@ def touched(change: Change, tree: Tree) -> list[Touched]:
     ]
 
 
-def _moved(entry: Any, name: str, new: Edit) -> bool:
-    """Whether a new file is one that is deleted: its content, or its name and about its size."""
+def _is_moved(path: str, entry: Entry, new: Edit) -> bool:
+    """Whether a new file is one that is deleted: its name, and about its size."""
     if new.after is None:
         return False
     is_size = abs(new.size - entry.size) * 4 <= max(new.size, entry.size)
-    return new.path.rpartition("/")[2] == name and is_size
+    return new.path.rpartition("/")[2] == path.rpartition("/")[2] and is_size
 
 
 def _touched(edit: Edit, tree: Tree, was: str) -> Touched:
+    kind: Kind = "deleted" if edit.after is None else "renamed" if was else "written"
+    is_new = edit.path not in tree.entries
     before = _text(tree, was or edit.path)
     after = "" if edit.after is None else _decoded(edit.after)
-    there = (was or edit.path) in tree.entries
-    kind: Kind = "renamed" if was else "changed" if there else "created"
-    kind = "deleted" if edit.after is None else kind
     if before is None or after is None:  # not text: that it differs is all that is known
-        return Touched(edit.path, kind, 1, 1, frozenset(), was)
-    plus, minus = added_lines(before, after), added_lines(after, before)
-    changed = [*_lines(after, plus), *_lines(before, minus)]
-    formatting = kind == "changed" and _shape(before) == _shape(after)
-    text = "\n".join(changed)
-    names = names_in(text), defined_in(text), imported_in(text)
-    sizes = len(plus), len(minus)
-    return Touched(edit.path, kind, *sizes, names[0], was, formatting, *names[1:])
-
-
-def _shape(text: str) -> str:
-    """A text without what formatters change: blanks, kinds of quotes, commas at the end of a list."""
-    return _GAP.sub("", text).replace("'", '"')
-
-
-def _lines(text: str, numbers: Iterable[int]) -> Iterator[str]:
-    lines = text.split("\n")
-    return (lines[number - 1] for number in numbers)
+        return Touched(edit.path, kind, 1, was, is_new)
+    lines = max(len(added_lines(before, after)), len(added_lines(after, before)))
+    return Touched(edit.path, kind, lines, was, is_new)
 
 
 def _text(tree: Tree, path: str) -> str | None:
@@ -317,57 +268,3 @@ def _decoded(content: bytes) -> str | None:
     if len(content) > MAX_BYTES or b"\0" in content[:8_000]:
         return None
     return content.decode("utf-8", "replace").replace("\r\n", "\n")
-
-
-def goal_of(
-    task: TaskSpec,
-    tree: Tree,
-    change: Change,
-    said: Sequence[str] = (),
-    failure: Failure | None = None,
-    known: Collection[str] = (),
-    shown: str = "",
-) -> Goal:
-    """What is known of a task; arguments as of `DriftDetector.look`."""
-    text = f"{failure}\n{failure.excerpt}" if failure else ""
-    texts = [text, shown, task.title, *said, *(" ".join(c.command) for c in task.checks)]
-    named = {path for path in known if path in tree.entries}
-    named |= {path for one in texts for path in _mentioned(one, tree)}
-    if failure is not None:
-        frames = [frame.path for frame in failure.frames if frame.in_project]
-        tests = [re.split(r"::|:", test)[0] for test in failure.tests]
-        said_by = (failure.path or "", *frames, *tests)
-        named |= {path for path in said_by if path in tree.entries}
-    return Goal(
-        task.title,
-        "\n".join(said),
-        task.kind,
-        task.scope,
-        named,
-        clip_to_tokens(text, 2000),
-        tree.entries.keys(),
-        _imports([*sorted(named), *change.paths], tree, change),
-    )
-
-
-def _mentioned(text: str, tree: Tree) -> Iterator[str]:
-    for word in _PATH.findall(text):
-        path = word.removeprefix("./").rstrip(".")
-        if path in tree.entries:
-            yield path
-
-
-def _imports(paths: Sequence[str], tree: Tree, change: Change) -> dict[str, set[str]]:
-    """What files import, after the change, and what those import in turn."""
-    files = Files.of(tree, change)
-    found: dict[str, set[str]] = {}
-    front = list(dict.fromkeys(paths))
-    while front and len(found) < MOST_READ:
-        path = front.pop(0)
-        content = files.read(path) if path not in found else None
-        if content is None or len(content) > MAX_BYTES:
-            continue
-        imported = {p for one in imports_of(path, content) for p in resolve(one, path, files)}
-        found[path] = imported - {path}
-        front += sorted(found[path])
-    return found

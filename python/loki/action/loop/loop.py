@@ -88,7 +88,7 @@ from loki.action.loop.loop_state import (
 from loki.base.error import IllegalTransition
 from loki.base.log import quoted
 from loki.base.time import isoformat
-from loki.decision.drift import drift
+from loki.decision import drift
 from loki.decision.loop_policy import (
     RETRY,
     Action,

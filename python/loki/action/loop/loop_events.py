@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from loki.action.checks.check import Report
     from loki.action.checks.results_comparison import Comparison
     from loki.action.gates.gate import Validation
-    from loki.decision.drift.drift import Drift
+    from loki.decision.drift import Drift
     from loki.memory.attempt import Attempt
     from loki.memory.reflection import Reflection
     from loki.memory.task_record import Outcome

@@ -34,7 +34,7 @@ from loki.base.log import fields, quoted
 from loki.base.time import isoformat
 from loki.decision.backoff import Backoff
 from loki.decision.budget import Usage
-from loki.decision.drift.drift import ScopeDrift
+from loki.decision.drift import ScopeDrift
 from loki.decision.loop_policy import Decision, FailureHistory, Limits
 from loki.memory.attempt import Attempt
 from loki.memory.quote import one_line

@@ -246,9 +246,8 @@ class Performer:
         results = self._report.results
         failing = [r.check.name for r in results if not r.passed and not r.is_pending]
         tried, seen = self.recorder.tried, self.recorder.signs.seen
-        words = "\n".join((self.task.title, *self.recorder.said))
-        failures = (ask.to_mend, ask.failure)
-        signs, cycle = bearing(seen, Subject(self.task.id, words, failures, scope=self.task.scope))
+        subject = Subject(self.task.id, (ask.to_mend, ask.failure), self.task.scope)
+        signs, cycle = bearing(seen, subject)
         described = self.patterns.strategies.get(ask.strategy or "")
         facts = briefing.Facts(
             title=self.task.title,
@@ -373,7 +372,6 @@ class Performer:
             said=self.recorder.said,
             failure=self._report.first_failure.failure if self._report.first_failure else None,
             known={*self.recorder.failing_files, *self._own_files()},
-            shown=self.conversation.shown,
             runs=self.executor.is_allowed,
         )
         if drifted is not None:

@@ -23,7 +23,7 @@ from loki.action.loop.loop_events import (
     Validate,
 )
 from loki.action.loop.loop_state import Phase, State
-from loki.decision.drift.drift import Drift, Severity
+from loki.decision.drift import Drift, Severity
 from support.loop import NOON, MakeFailure, change, fail, setting
 
 
@@ -69,7 +69,7 @@ def test_the_same_proposal_may_be_made_again(proposed: State) -> None:
 
 @pytest.mark.parametrize(("approved", "phase"), [(True, Phase.VALIDATE), (False, Phase.GENERATE)])
 def test_a_review_decides(proposed: State, approved: bool, phase: Phase) -> None:
-    reviewed, effects = step(proposed, Drifted((drift(),), 2), NOON)
+    reviewed, effects = step(proposed, Drifted((drift(),), 2, True), NOON)
     (review,) = of(effects, ReviewDrift)
     assert reviewed.phase is Phase.VALIDATE
     answer = DriftReviewed(approved, "ann", "because", review.drifts)

@@ -33,7 +33,7 @@ from loki.action.gates.yaml_model import Strict, read_beside
 from loki.base import codec, glob
 from loki.base.python_tree import Function, python_tree, string_of, written
 from loki.base.toml import tomllib
-from loki.decision.drift.task_relation import any_glob, kinds_of_path
+from loki.decision.path_kinds import any_glob, kinds_of_path
 from loki.memory import store as documents
 from loki.memory.store import Store, kept_as
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from loki.decision.drift.drift import TRIGGERS, Limits, Load, trigger
+from loki.config import ContextConfig
+from loki.decision.context_clear import TRIGGERS, Load, trigger
 
 
 @pytest.mark.parametrize(
@@ -27,5 +28,6 @@ def test_each_trigger_at_its_edge(below: Load, at: Load, name: str) -> None:
 
 def test_every_row_is_covered_and_can_be_switched_off() -> None:
     everything = Load(9, 99, 10**6, 9)
-    assert trigger(everything, Limits(0, 0, 0, 0)) is None
+    off = ContextConfig(drifts=0, iterations=0, conversation=0, same_error=0)
+    assert trigger(everything, off) is None
     assert list(TRIGGERS) == ["drifts", "same_error", "iterations", "conversation"]

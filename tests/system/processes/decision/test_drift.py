@@ -1,4 +1,4 @@
-"""Drift: what is seen, what is not, and what holds for any change: with processes."""
+"""Drift as real commits have it: with processes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,23 @@ def test_history_is_measured(tmp_path: Path) -> None:
 
     git("init", "-q")
     for name in ("cart", "login", "pixel"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / f"{name}.py").write_text(f"def {name}():\n    return 1\n" * 30)
+        (tmp_path / "src" / name).mkdir(parents=True)
+        (tmp_path / "src" / name / f"{name}.py").write_text(f"def {name}():\n    return 1\n" * 30)
         git("add", "-A")
         git("commit", "-qm", f"Add the {name}")
-    command = [sys.executable, "-m", "benchmarks.drift_history", str(tmp_path), "--most", "2"]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.drift",
+        str(tmp_path),
+        "--most",
+        "9",
+        "--code",
+        "src",
+    ]
     root = ROOT
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("2 commits under their own first line: 0 interrupted")
+    assert done.stdout == (
+        "2 commits as their own task, 2 of them with a scope; 2 as another's\n"
+        "  outside-scope: 0 interrupted as their own, 2 as another's\n"
+    )

@@ -1,1 +1,0 @@
-"""Whether a proposal touches what its task is about: pure."""
