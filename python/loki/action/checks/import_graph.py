@@ -21,11 +21,11 @@ from loki.base.glob import matches
 RELATIVE = "."
 """Stands for an import that names nothing but folders: ``from . import x``, ``import '..'``."""
 
+_COMMENT = re.compile(rb"#[^\n]*")
+_STATEMENT = re.compile(rb"^[^\n]*import(?:[^\n(]|\([^)]*\)?)*", re.MULTILINE)
 _WORD = re.compile(rb"[\w\x80-\xff]+")
 _QUOTED = re.compile(rb"""['"`]([^'"`\s]{1,300})['"`]""")
 _FROM_DOTS = re.compile(rb"\bfrom\s*\.")
-_MAX_LINES = 500
-"""Of one import's brackets; chosen, not measured."""
 
 
 def words_of(content: bytes, language: str) -> frozenset[str]:
@@ -56,31 +56,12 @@ def word_for(path: str) -> str:
 
 
 def _python(content: bytes) -> Iterator[bytes]:
-    position = content.find(b"import")
-    while position >= 0:
-        statement, end = _statement(content, position)
+    # A line that goes on is one with the next: `from a \` stands before its `import`.
+    text = _COMMENT.sub(b"", content).replace(b"\\\r\n", b" ").replace(b"\\\n", b" ")
+    for statement in _STATEMENT.findall(text):
         yield from _WORD.findall(statement)
         if _FROM_DOTS.search(statement):
             yield RELATIVE.encode()
-        position = content.find(b"import", end)
-
-
-def _statement(content: bytes, position: int) -> tuple[bytes, int]:
-    """(The lines of the statement round a position, without comments in brackets; its end)."""
-    start = content.rfind(b"\n", 0, position) + 1
-    while start > 1 and content[start - 2 : start - 1] == b"\\":  # the line before goes on here
-        start = content.rfind(b"\n", 0, start - 1) + 1
-    lines, is_open, here = [], False, start
-    for _ in range(_MAX_LINES):
-        end = content.find(b"\n", here)
-        line = content[here:] if end < 0 else content[here:end]
-        here = len(content) if end < 0 else end + 1
-        code = line.partition(b"#")[0]
-        lines.append(code)
-        is_open = (is_open or b"(" in code) and b")" not in code.rpartition(b"(")[2]
-        if here >= len(content) or not (is_open or code.rstrip().endswith(b"\\")):
-            break
-    return b"\n".join(lines), max(here, position + 1)
 
 
 def _javascript(content: bytes) -> Iterator[bytes]:

@@ -16,6 +16,9 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Annotated, Any, Literal, TypeAlias
 
+from packaging import requirements
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name, is_normalized_name
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -41,9 +44,6 @@ from loki.recognition.pattern import PatternSet
 Texts: TypeAlias = Mapping[str, StrictStr]
 
 _NPM_NAME = re.compile(r"(?:@[^/@\s]+/)?[^@\s._][^@\s]*")  # inner manifests hold "tool/part"
-_PEP_508_NAME = re.compile(r"[A-Z0-9](?:[A-Z0-9._-]*[A-Z0-9])?", re.IGNORECASE)
-_REQUIREMENT = re.compile(r"\s*[A-Za-z0-9][\w.-]*\s*(?:\[[^\]]*\]\s*)?(?:$|[@(;<>=!~])")
-_SPECIFIERS = re.compile(r"\s*(?:(?:===|~=|==|!=|<=|>=|<|>)\s*[\w.*+!-]+\s*,?\s*)*")
 
 
 def _npm_name(name: str) -> str:
@@ -53,20 +53,25 @@ def _npm_name(name: str) -> str:
 
 
 def _python_name(name: str) -> str:
-    if not _PEP_508_NAME.fullmatch(name):
+    if not is_normalized_name(canonicalize_name(name)):
         raise ValueError(f"found {name!r}, expected letters, digits, '.', '_' and '-'")
     return name
 
 
 def _requirement(text: str) -> str:
-    if not _REQUIREMENT.match(text):
-        raise ValueError(f"found {text!r}, expected a requirement like 'requests>=2'")
+    try:
+        requirements.Requirement(text)
+    except requirements.InvalidRequirement:
+        reason = f"found {text!r}, expected a requirement like 'requests>=2'"
+        raise ValueError(reason) from None
     return text
 
 
 def _specifiers(text: str) -> str:
-    if not _SPECIFIERS.fullmatch(text):
-        raise ValueError(f"found {text!r}, expected versions like '>=3.10'")
+    try:
+        SpecifierSet(text)
+    except InvalidSpecifier:
+        raise ValueError(f"found {text!r}, expected versions like '>=3.10'") from None
     return text
 
 

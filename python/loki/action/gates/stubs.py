@@ -10,16 +10,14 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from loki.action.gates.added_lines import Addition, Finding
-from loki.action.gates.gate import ADVISORY, BLOCKING
+from loki.action.gates.gate import BLOCKING
 from loki.action.gates.yaml_model import Strict, read_beside
 from loki.base.python_tree import Function, dotted, python_tree, string_of, written
 
 
 class _Knowledge(Strict):
     version: int
-    stub_names: re.Pattern[str]
     unfinished_text: re.Pattern[str]
-    later_text: re.Pattern[str]
     excused_text: re.Pattern[str]
     todo_comment: re.Pattern[str]
     todo_body: re.Pattern[str]
@@ -36,84 +34,49 @@ _ELSEWHERE = frozenset({"test", "example", "vendored"})
 
 
 def stub_findings(addition: Addition) -> Iterator[Finding]:
-    """Functions of Python without a body in a file, as far as they are not meant to be so.
-
-    Blocking is one that stands where a body was, and one that says of itself that it is not
-    written; a function that only passes may be meant so.
-    """
+    """Functions of Python in a file that had a body, or say of themselves that they are not written."""
     is_python = addition.language is not None and addition.language.name == "python"
     if not is_python or addition.places & _ELSEWHERE:
         return
     tree = python_tree(addition.after)
-    if tree is None:
-        return
     had: dict[str, bool] | None = None
-    for node, context in walk(tree):
-        if not isinstance(node, Function) or _is_meant(node, context):
+    for node, context in walk(tree) if tree else ():
+        if not isinstance(node, Function) or not (kind := _stub_kind(node)):
             continue
-        kind = _stub_kind(node)
-        if not kind:
-            continue
-        comments = _comments(addition, node)
-        is_likely = kind == "pass" or (kind == "return" and not ast.get_docstring(node))
-        is_todo = is_likely or kind == "raise"
-        wanted = _known().todo_comment if is_todo else _known().todo_body
-        found = (wanted.search(comment) for comment in comments)
-        comment = next((match[0] for match in found if match), "")
         if had is None:
             had = _bodies(addition.before or "")
         name = f"{context.name}.{node.name}".lstrip(".")
-        was_written = had.get(name, False)
-        said = _said(kind, comment, bool(comments), was_written, node, context)
-        if said is not None:
-            description, severity = said
+        said = _said(kind, node, context, _comments(addition, node), had.get(name, False))
+        if said and not _is_meant(node, context):
+            where = (node.lineno, node.col_offset + 1, node.end_lineno or node.lineno)
+            description = f"{node.name}() {said}"
             yield Finding(
-                "stub", "unfinished_code", addition.path, node.lineno, node.col_offset + 1,
-                node.end_lineno or node.lineno,
-                f"{node.name}() {description}", severity, key=name,
-            )  # fmt: skip
+                "stub", "unfinished_code", addition.path, *where, description, BLOCKING, key=name
+            )
 
 
 def _said(
-    kind: str,
-    comment: str,
-    has_comment: bool,
-    was_written: bool,
-    node: Function,
-    context: Context,
-) -> tuple[str, str] | None:
-    """What to say of a stub, and how sure that is; None: nothing."""
-    if kind == "raise":
-        return _said_of_raise(comment, was_written, node, context)
-    if comment:
-        return "has a comment in place of its body", BLOCKING
+    kind: str, node: Function, context: Context, comments: list[str], was_written: bool
+) -> str:
+    """What to say of a stub; "" where it may be meant so."""
+    known, is_documented = _known(), ast.get_docstring(node) is not None
     is_inner = bool(context.classes or context.is_optional)
-    if is_inner or ast.get_docstring(node):
-        return None
-    if was_written:
-        return "does nothing any more: it had a body before", BLOCKING
-    is_named_so = _known().stub_names.search(node.name) is not None
-    is_bare = kind == "pass" and not (context.functions or node.decorator_list or has_comment)
-    is_bare = is_bare and bool(node.args.args)  # what takes nothing may well do nothing
-    return ("does nothing", ADVISORY) if is_bare and not is_named_so else None
-
-
-def _said_of_raise(
-    comment: str, was_written: bool, node: Function, context: Context
-) -> tuple[str, str] | None:
-    known, message = _known(), _message(node)
-    if known.excused_text.search(f"{message} {ast.get_docstring(node) or ''}"):
-        return None
-    if context.is_optional:
-        return None
-    if context.classes:
-        is_for_later = known.later_text.search(message) is not None
-        return ("is not written", ADVISORY) if is_for_later else None
-    if was_written:
-        return "is not written any more: it had a body before", BLOCKING
-    if known.unfinished_text.search(message) or comment:
-        return "is not written", BLOCKING
-    return None if message or node.decorator_list else ("is not written", ADVISORY)
+    is_raised = kind == "raise"
+    is_bare = kind == "pass" or (kind == "return" and not is_documented)
+    wanted = known.todo_comment if is_bare or is_raised else known.todo_body
+    is_todo = any(wanted.search(comment) for comment in comments)
+    if is_raised:
+        message = _message(node)
+        told = f"{message} {ast.get_docstring(node) or ''}"
+        if is_inner or known.excused_text.search(told):
+            return ""
+        if is_todo or known.unfinished_text.search(message):
+            return "is not written"
+    elif is_todo:
+        return "has a comment in place of its body"
+    if not was_written or is_inner or (is_documented and not is_raised):
+        return ""
+    return "has no body any more: it had one before"
 
 
 def _is_meant(node: Function, context: Context) -> bool:
@@ -191,7 +154,7 @@ def _bodies(before: str) -> dict[str, bool]:
     }
 
 
-# --- Every statement, and what stands round it ---------------------------
+# --- Every statement, and what stands round it --------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
