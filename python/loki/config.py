@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +19,7 @@ from pydantic import (
 
 from loki.base.error import ConfigError
 from loki.base.time import seconds
-from loki.base.toml import tomllib
+from loki.base.toml import mistake, place_of, tomllib
 
 # --- The tables, each with its settings and their defaults --------------------------------------------
 
@@ -385,9 +384,7 @@ def loads(content: bytes, path: str) -> Config:
     try:
         return Config.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
-        at = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
-        line, column = (int(at[1]), int(at[2])) if at else (0, 0)
-        reason = re.sub(r" \(at .*\)$", "", str(error))
+        reason, line, column = mistake(error)
         raise ConfigError(
             f"{reason}: expected TOML", file=path, line=line, column=column
         ) from error
@@ -399,7 +396,7 @@ def _explain(error: ValidationError, text: str, path: str) -> ConfigError:
     """The first problem, at the line of its key."""
     problem = error.errors()[0]
     keys = [str(key) for key in problem["loc"]]
-    line, column = _find(text, keys)
+    line, column = place_of(text, keys)
     if problem["type"] == "extra_forbidden":
         names: tuple[str, ...] = _settings(keys[:-1])
         reason = f"unknown setting {'.'.join(keys)}: expected one of {', '.join(names)}"
@@ -415,23 +412,3 @@ def _settings(keys: list[str]) -> tuple[str, ...]:
         is_table_of_tables = not isinstance(found, type)  # agents.<name>
         found = get_args(found)[1] if is_table_of_tables else found.model_fields[key].annotation
     return tuple(found.model_fields)
-
-
-def _find(text: str, keys: list[str]) -> tuple[int, int]:
-    """Line and column of a key, or of the nearest one above it; 0, 0 where there is none."""
-    best, place, table = 0, (0, 0), list[str]()
-    for number, content in enumerate(text.splitlines(), 1):
-        header = re.match(r"\s*\[+([^]]*)", content)
-        said = header or re.match(r"([^=#]+)=", content)
-        if said is None:
-            continue
-        parts = list(_KEY.finditer(content, said.start(1), said.end(1)))
-        names = [part[1] or part[2] or part[0] for part in parts]
-        path = names if header else [*table, *names]
-        table = names if header else table
-        if path == keys[: len(path)] and len(path) > best:
-            best, place = len(path), (number, parts[-1].start() + 1)
-    return place
-
-
-_KEY = re.compile(r"\"([^\"]*)\"|'([^']*)'|[^.\s\"']+")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 import yaml
 
-from loki.base.toml import tomllib
+from loki.base.toml import mistake, tomllib
 
 # --- JSON with comments and trailing commas -----------------------------------------------------------
 
@@ -48,8 +48,6 @@ def plain_json(text: str) -> str:
 
 MAX_DEPTH = 100
 """Levels of nesting in YAML; chosen, not measured. Real files have fewer than twenty."""
-
-_PLACE = re.compile(r"\(at line (\d+), column (\d+)\)$")
 
 
 class Problem(Exception):
@@ -93,11 +91,8 @@ def parse_toml(text: str) -> None:
     try:
         tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        place = _PLACE.search(str(error))
-        line, column = (int(place[1]), int(place[2])) if place else (None, None)
-        raise Problem(
-            f"invalid TOML: {_PLACE.sub('', str(error)).strip()}", line, column
-        ) from error
+        said, line, column = mistake(error)
+        raise Problem(f"invalid TOML: {said}", line or None, column or None) from error
 
 
 def parse_yaml(text: str) -> None:

@@ -35,7 +35,7 @@ from loki.action.gates import data_parsers, gate, yaml_model
 from loki.action.gates.gate import ADVISORY, BLOCKING, Subject, Violation
 from loki.action.gates.yaml_model import Strict
 from loki.base.error import ConfigError
-from loki.base.toml import tomllib
+from loki.base.toml import place_of, tomllib
 from loki.recognition.definition_file import Source
 from loki.recognition.pattern import PatternSet
 
@@ -295,34 +295,9 @@ def _place_in_json(text: str, keys: Keys) -> Place:
     return node.start_mark.line + 1, node.start_mark.column + 1
 
 
-_TABLE = re.compile(r"[ \t]*\[\[?[ \t]*([^\]#]+?)[ \t]*\]")
-_KEY = re.compile(
-    r"""[ \t]*((?:[\w-]+|"[^"]*"|'[^']*')(?:[ \t]*\.[ \t]*(?:[\w-]+|"[^"]*"))*)[ \t]*="""
-)
-
-
 def _place_in_toml(text: str, keys: Keys) -> Place:
-    """Line and column of a key, or of the table that it should be in; TOML's parser keeps no places."""
-    names = [str(key) for key in keys if isinstance(key, str)]
-    best: tuple[int, int, int] = (0, 1, 1)
-    table: list[str] = []
-    for number, line in enumerate(text.split("\n"), 1):
-        match = _TABLE.match(line)
-        if match:
-            table = _parts(match[1])
-            path, start = table, match.start(1)
-        elif match := _KEY.match(line):
-            path, start = table + _parts(match[1]), match.start(1)
-        else:
-            continue
-        common = min(len(path), len(names))
-        if path[:common] == names[:common] and common > best[0]:
-            best = common, number, start + 1
-    return best[1], best[2]
-
-
-def _parts(dotted: str) -> list[str]:
-    return [part.strip().strip("\"'") for part in dotted.split(".")]
+    line, column = place_of(text, [key for key in keys if isinstance(key, str)])
+    return line or 1, column or 1
 
 
 # --- loki's own files ---------------------------------------------------------------------------------
