@@ -1,12 +1,10 @@
-"""The watch reacts at once, by the system's notice and by looking, and stops at once."""
+"""The watch reacts to what it sees, and stops at once."""
 
 from __future__ import annotations
 
 import queue
 import threading
 from pathlib import Path
-
-import pytest
 
 from loki.jobs.signals.signal_handling import changes
 
@@ -17,12 +15,12 @@ LONG = 30.0
 class Watcher:
     """A watch in a thread of its own."""
 
-    def __init__(self, folder: Path, *, notice: bool, every: float = LONG) -> None:
+    def __init__(self, folder: Path) -> None:
         self.told: queue.Queue[None] = queue.Queue()
         self.cancelled = threading.Event()
 
         def watch() -> None:
-            for _ in changes(folder, self.cancelled, notice=notice, every=every):
+            for _ in changes(folder, self.cancelled, every=LONG, look=0.01):
                 self.told.put(None)
 
         self.thread = threading.Thread(target=watch)
@@ -34,10 +32,9 @@ class Watcher:
         assert not self.thread.is_alive()
 
 
-@pytest.mark.parametrize("notice", [True, False])
-def test_what_is_written_replaced_and_removed_is_told(tmp_path: Path, notice: bool) -> None:
+def test_what_is_written_replaced_and_removed_is_told(tmp_path: Path) -> None:
     folder = tmp_path / "signals"
-    watcher = Watcher(folder, notice=notice)
+    watcher = Watcher(folder)
     try:
         watcher.told.get(timeout=LONG)  # at once, for what is there
         (folder / "DOCS_NEEDED").write_text("one")
@@ -51,18 +48,16 @@ def test_what_is_written_replaced_and_removed_is_told(tmp_path: Path, notice: bo
         watcher.stop()
 
 
-@pytest.mark.parametrize("notice", [True, False])
-def test_it_stops_at_once(tmp_path: Path, notice: bool) -> None:
-    watcher = Watcher(tmp_path, notice=notice)
+def test_it_stops_at_once(tmp_path: Path) -> None:
+    watcher = Watcher(tmp_path)
     watcher.told.get(timeout=LONG)
     watcher.stop()
     assert watcher.told.empty()
 
 
-@pytest.mark.parametrize("notice", [True, False])
-def test_what_changes_while_somebody_is_at_work_is_not_missed(tmp_path: Path, notice: bool) -> None:
+def test_what_changes_while_somebody_is_at_work_is_not_missed(tmp_path: Path) -> None:
     cancelled = threading.Event()
-    steps = changes(tmp_path, cancelled, notice=notice, every=LONG)
+    steps = changes(tmp_path, cancelled, every=LONG)
     next(steps)
     (tmp_path / "FEATURE_READY_x").touch()  # while the first step is worked on
     next(steps)
@@ -72,7 +67,7 @@ def test_what_changes_while_somebody_is_at_work_is_not_missed(tmp_path: Path, no
 
 def test_what_waits_is_looked_at_again_although_nothing_changes(tmp_path: Path) -> None:
     cancelled = threading.Event()
-    steps = changes(tmp_path, cancelled, notice=False, every=0.0)
+    steps = changes(tmp_path, cancelled, every=0.0)
     for _ in range(3):
         next(steps)
     cancelled.set()
