@@ -26,7 +26,7 @@ from loki.cli.options import (
 )
 from loki.cli.recur_show import added, as_data, found, next_of
 from loki.jobs.recurring import recurring_outcome
-from loki.jobs.recurring.recurring_agent_run import spec_of
+from loki.jobs.recurring.recurring_agent_run import must_be_workable
 from loki.jobs.recurring.recurring_task import CronPart, RecurringTask
 from loki.jobs.recurring.scheduling import recurrence_settings, recurring_tasks
 
@@ -166,7 +166,7 @@ def add(
         **common_said(common),
     )
     if made.agent is not None:  # say now what would be wrong with every run
-        spec_of(workspace, made)
+        must_be_workable(workspace, made)
     recurring_tasks(workspace).add(made)
     present(as_data(made, workspace), added(made, workspace), json=json)
 
@@ -323,7 +323,7 @@ def _edits(
             after = recurring_outcome.without_failures(after, now, known)
         after = recurring_outcome.checked(after.model_dump(mode="json"))
         if work:  # say now what would be wrong with every run
-            spec_of(workspace, after)
+            must_be_workable(workspace, after)
         return after
 
     return edits

@@ -8,16 +8,15 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from loki.action.agent_protocol import Agent, ReviewRequest
+from loki.action.agent_protocol import ReviewRequest
 from loki.action.checks.check import Check, CheckResult
 from loki.action.loop.agent_call import breaker_of, is_resilient
 from loki.base.error import AgentError, UsageError
 from loki.execution import resolve
-from loki.execution.assembly import TaskRequest, default_checks, task_spec
+from loki.execution.assembly import TaskRequest, task_spec
 from loki.execution.resilience import breakers as breakers_of
-from loki.execution.resolve import named_agent
-from loki.execution.task_session import Task, new_task
 from loki.execution.task_session import performer as performer_of
+from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.recurring.recurring_run import (
     RunPostponed,
     RunRecord,
@@ -25,9 +24,10 @@ from loki.jobs.recurring.recurring_run import (
     Status,
     Verdict,
 )
+from loki.jobs.work import queued_task_spec
 
 if TYPE_CHECKING:
-    from loki.action.task import TaskSpec
+    from loki.action.loop.agent_call import AnyAgent
     from loki.jobs.recurring.recurring_task import AgentPart, RecurringTask
     from loki.memory.attempt import Attempt
     from loki.memory.task_record import Outcome
@@ -59,10 +59,11 @@ def run(
     """
     part = task.agent
     assert part is not None
-    agent = agent_of(workspace, part)
+    queued = _queued(task, part, number)
+    agent = _agent_of(workspace, queued)
     if refused := _refused(workspace, agent):
         return refused
-    prepared = _prepared(workspace, task, part, number, part.max_time or task.timeout)
+    prepared = queued_task_spec.task_of(workspace, queued)
     with ExitStack() as stack:
         try:
             stack.enter_context(workspace.exclusive())
@@ -114,22 +115,45 @@ def evaluate(
     return Verdict(said.approved is True, said.reason)
 
 
-def agent_of(workspace: Workspace, part: AgentPart) -> Agent:
-    """The agent that a task's file names.
+def _queued(task: RecurringTask, part: AgentPart, number: int) -> QueuedTask:
+    """A run as a task of the queue has it; each begins with a task of its own."""
+    limit = part.max_time or task.timeout
+    return QueuedTask(
+        f"{task.id}-{number}",
+        part.task,
+        kind=part.kind,
+        complexity=part.complexity,
+        checks=part.checks,
+        scope=part.scope,
+        agent=part.agent or "",
+        agent_command=part.agent_command or "",
+        reviewer_command=part.reviewer_command or "",
+        max_attempts=part.max_attempts,
+        max_time=f"{limit}s" if limit else "",
+    )
 
-    Raises:
-        UsageError: there is none, or it cannot work.
-    """
-    if part.agent is not None:
-        return named_agent(workspace, part.agent)
-    if part.agent_command is None:
+
+def _agent_of(workspace: Workspace, queued: QueuedTask) -> AnyAgent:
+    if not (queued.agent or queued.agent_command):
         raise UsageError(
             "who works? Expected --agent or --agent-command (`agent`, `agent_command` in its file)"
         )
-    return resolve.program(workspace, part.agent_command)
+    return queued_task_spec.agent_of(workspace, queued, queued_task_spec.DefaultAgent())
 
 
-def _refused(workspace: Workspace, agent: Agent) -> RunPostponed | None:
+def must_be_workable(workspace: Workspace, task: RecurringTask) -> None:
+    """Refuse a task for an agent whose runs could not begin.
+
+    Raises:
+        UsageError: it cannot be run as it is defined.
+    """
+    assert task.agent is not None
+    queued = _queued(task, task.agent, 1)
+    _agent_of(workspace, queued)
+    queued_task_spec.must_be_workable(workspace, queued)
+
+
+def _refused(workspace: Workspace, agent: AnyAgent) -> RunPostponed | None:
     """Where the agent's circuit breaker is open: until when."""
     if is_resilient(agent):  # it passes several, and says so itself
         return None
@@ -184,37 +208,3 @@ def _results(attempts: list[Attempt]) -> tuple[CheckResult, ...]:
         )
         for one in (attempts[-1].checks if attempts else ())
     )
-
-
-def spec_of(workspace: Workspace, task: RecurringTask) -> TaskSpec:
-    """What a run would be asked to do, to see that it can be.
-
-    Raises:
-        UsageError: it cannot be run as it is defined.
-    """
-    part = task.agent
-    assert part is not None
-    agent_of(workspace, part)
-    return _prepared(workspace, task, part, 1).spec
-
-
-def _prepared(
-    workspace: Workspace,
-    task: RecurringTask,
-    part: AgentPart,
-    number: int,
-    max_time: float | None = None,
-) -> Task:
-    reviewer = resolve.reviewer(workspace, part.reviewer_command)
-    request = TaskRequest(
-        part.task,
-        checks=part.checks or default_checks(workspace, part.kind, part.complexity, reviewer),
-        kind=part.kind,
-        complexity=part.complexity,
-        max_attempts=part.max_attempts,
-        max_time=max_time,
-        scope=part.scope,
-        reviewer=reviewer,
-        id=f"{task.id}-{number}",  # each run begins with a task of its own
-    )
-    return new_task(workspace, request)

@@ -22,7 +22,8 @@ from loki.memory.task_record import DONE, Outcome, TaskRecord
 if TYPE_CHECKING:
     from loki.action.agent_protocol import Reviewer
     from loki.action.checks.check import Check
-    from loki.execution.task_session import AgentLike, Task
+    from loki.action.loop.agent_call import AnyAgent
+    from loki.execution.task_session import Task
     from loki.jobs.queue.queue import LeasedTask, Queue
     from loki.workspace import Workspace
 
@@ -161,7 +162,7 @@ def _title(queued: QueuedTask) -> str:
     return f"{queued.title.strip().rstrip(':.')}: {more}" if more else queued.title.strip()
 
 
-def agent_of(workspace: Workspace, queued: QueuedTask, default: DefaultAgent) -> AgentLike:
+def agent_of(workspace: Workspace, queued: QueuedTask, default: DefaultAgent) -> AnyAgent:
     """Who works on a queued task.
 
     Raises:
