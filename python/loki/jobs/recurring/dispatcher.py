@@ -25,7 +25,7 @@ from loki.jobs.recurring.recurring_outcome import (
     Step,
     begun,
     due,
-    is_ready,
+    is_due,
     next_time,
     recorded,
     run_of,
@@ -254,16 +254,12 @@ class Dispatcher:
     def _perform(self, id_: str) -> None:
         task, now = self.tasks.find(id_), self.clock.now()
         # Another dispatcher may have been quicker, or a person may have paused it.
-        if (
-            self.cancelled.is_set()
-            or not isinstance(task, RecurringTask)
-            or not is_ready(task, now)
-        ):
+        if self.cancelled.is_set() or not isinstance(task, RecurringTask) or not is_due(task, now):
             return
         if task.pending is not None:
             self._evaluate(task)
             task = self.tasks.load(id_)
-            if not is_ready(task, self.clock.now()):
+            if not is_due(task, self.clock.now()):
                 return
         self._run(task, run_of(task, now))
 

@@ -208,6 +208,19 @@ def _rounded(moment: datetime) -> datetime:
 # --- Which recurring tasks are to run now -------------------------------------------------------------
 
 
+def due_at(task: RecurringTask) -> datetime | None:
+    """When a task is to run; None: not before something happens to it."""
+    if task.paused or task.stopped or task.running or task.next_run_at is None:
+        return None
+    return max(task.next_run_at, task.not_before or task.next_run_at)
+
+
+def is_due(task: RecurringTask, now: datetime) -> bool:
+    """Whether a task is to run now."""
+    at = due_at(task)
+    return at is not None and at <= now
+
+
 def due(tasks: Iterable[RecurringTask], now: datetime) -> list[RecurringTask]:
     """The tasks that are to run now, the longest waiting first.
 
@@ -215,17 +228,8 @@ def due(tasks: Iterable[RecurringTask], now: datetime) -> list[RecurringTask]:
         tasks: all of them.
         now: the time.
     """
-    found = (task for task in tasks if is_ready(task, now))
+    found = (task for task in tasks if is_due(task, now))
     return sorted(found, key=lambda task: (task.next_run_at or now, task.id))
-
-
-def is_ready(task: RecurringTask, now: datetime) -> bool:
-    """Whether a task is to run now."""
-    if task.paused is not None or task.stopped is not None or task.running is not None:
-        return False
-    if task.next_run_at is None or task.next_run_at > now:
-        return False
-    return task.not_before is None or task.not_before <= now
 
 
 def run_of(task: RecurringTask, now: datetime) -> Running:
@@ -240,12 +244,7 @@ def run_of(task: RecurringTask, now: datetime) -> Running:
 
 def next_time(tasks: Iterable[RecurringTask]) -> datetime | None:
     """When the next task is due; None where none ever is."""
-    times = [
-        max(filter(None, (task.next_run_at, task.not_before)))
-        for task in tasks
-        if task.next_run_at and not (task.paused or task.stopped or task.running)
-    ]
-    return min(times, default=None)
+    return min(filter(None, map(due_at, tasks)), default=None)
 
 
 # --- A new recurring task, from what a person says of it ----------------------------------------------

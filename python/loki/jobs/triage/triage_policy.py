@@ -72,33 +72,25 @@ def parts_of(id_: str) -> tuple[str, int] | None:
     return task, int(number)
 
 
-def is_wanted(
+def due_at(
     task: RecurringTask, rules: TriageRules, now: datetime, began: datetime | None = None
-) -> bool:
-    """Whether a task's failures are to be looked at, whoever could do it.
+) -> datetime | None:
+    """When a task's failures are to be looked at, whoever could do it; None: there is no cause to.
 
     Args:
         task: with its counters.
         rules: threshold and cooldown.
-        now: the time.
+        now: the time; nothing is due before it.
         began: when its last triage began, where a person has cleared the cooldown; None: nobody knows.
     """
-    return _has_cause(task, rules, began) and cooldown_left(task, rules, now) <= 0
-
-
-def wanted_at(task: RecurringTask, rules: TriageRules, now: datetime) -> datetime | None:
-    """When a task whose cooldown holds its triage up is triaged; None: nothing of the kind does."""
-    left = cooldown_left(task, rules, now)
-    return now + timedelta(seconds=left) if left and _has_cause(task, rules, None) else None
-
-
-def _has_cause(task: RecurringTask, rules: TriageRules, began: datetime | None) -> bool:
     if task.paused is not None or EXEMPT in task.tags or task.id.startswith(_PREFIX):
-        return False
+        return None
     if task.consecutive_failures < max(1, rules.threshold):
-        return False
+        return None
     last = task.last_triaged_at or began
-    return last is None or (task.last_failure_at is not None and task.last_failure_at > last)
+    if last is not None and (task.last_failure_at is None or task.last_failure_at <= last):
+        return None
+    return now + timedelta(seconds=cooldown_left(task, rules, now))
 
 
 def cooldown_left(task: RecurringTask, rules: TriageRules, now: datetime) -> float:

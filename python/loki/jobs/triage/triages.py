@@ -133,21 +133,27 @@ class Triages:
         if not self._has_mended:
             self._has_mended = True
             for task in self._tasks.usable():
-                if task.triages or triage_policy.is_wanted(task, self.rules, now):
+                if task.triages or task.consecutive_failures:
                     self._repair(task.id)
         self._jobs.collect()
         tasks = self._tasks.usable()
-        times = [triage_policy.wanted_at(task, self.rules, now) for task in tasks]
-        if self._start([one for one in tasks if self._is_wanted(one, now)], now):
+        times = [at for one in tasks if (at := self._due_at(one, now)) and at > now]
+        wanted = [one for one in tasks if one.id not in self._jobs and self._is_due(one, now)]
+        if self._start(wanted, now):
             times.append(now + HELD)
         if self._waits:
             self.wait()
-        return min(filter(None, times), default=None)
+        return min(times, default=None)
 
-    def _is_wanted(self, task: RecurringTask, now: datetime) -> bool:
-        """Whether a task is to be triaged that is not; the file of a triage is read for few."""
-        is_wanted = partial(triage_policy.is_wanted, task, self.rules, now)
-        return task.id not in self._jobs and is_wanted() and is_wanted(began(self._workspace, task))
+    def _due_at(self, task: RecurringTask, now: datetime) -> datetime | None:
+        return triage_policy.due_at(task, self.rules, now)
+
+    def _is_due(self, task: RecurringTask, now: datetime) -> bool:
+        """Whether a task is to be triaged now; the record of its last triage is read for few."""
+        if self._due_at(task, now) != now:
+            return False
+        since = began(self._workspace, task)
+        return triage_policy.due_at(task, self.rules, now, since) is not None
 
     def _start(self, tasks: Sequence[RecurringTask], now: datetime) -> bool:
         """Begin what may begin; whether a circuit breaker holds something up."""
@@ -263,9 +269,7 @@ class Triages:
         """The task and its record; the cooldown runs from here. None: it is not wanted any more."""
         self._mend(id_)
         before, now = self._tasks.find(id_), self._workspace.clock.now()
-        if not isinstance(before, RecurringTask):
-            return None
-        if not triage_policy.is_wanted(before, self.rules, now, began(self._workspace, before)):
+        if not isinstance(before, RecurringTask) or not self._is_due(before, now):
             return None
         after, record = triage_policy.begun(before, doctor.name, now)
         # The record first: of what is killed in between, the record alone tells that it began.

@@ -15,7 +15,7 @@ from loki.jobs.triage.triage_policy import (
     TriageRules,
     conclude,
     cooldown_left,
-    is_wanted,
+    due_at,
     parts_of,
 )
 from loki.jobs.triage.triage_verdict import KINDS, Verdict
@@ -43,11 +43,11 @@ RULES = TriageRules()
     ],
 )
 def test_who_is_triaged(changes: dict[str, Any], expected: bool) -> None:
-    assert is_wanted(failing(**changes), RULES, NOW) is expected
+    assert (due_at(failing(**changes), RULES, NOW) == NOW) is expected
 
 
 def test_a_triage_is_never_triaged() -> None:
-    assert not is_wanted(failing(triage_policy.triage_id("backup", 1)), RULES, NOW)
+    assert due_at(failing(triage_policy.triage_id("backup", 1)), RULES, NOW) is None
     _, record = triage_policy.begun(failing(), "doc", NOW)
     assert set(record.tags) == {"recurring-triage", "no-recurring-triage"}
 
@@ -59,15 +59,15 @@ def test_a_clock_that_jumped_holds_nothing_up_for_longer_than_the_cooldown() -> 
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({}, None),  # at once
+        ({}, 0),
         ({"last_triaged_at": NOW - DAY / 4}, 18),
         ({"last_triaged_at": NOW - DAY / 4, "last_failure_at": NOW - DAY}, None),
-        ({"last_triaged_at": NOW - DAY}, None),
+        ({"last_triaged_at": NOW - DAY}, 0),
         ({"last_triaged_at": NOW - DAY / 4, "paused": Hold(since=NOW)}, None),
     ],
 )
 def test_when_a_cooldown_is_over(changes: dict[str, Any], expected: int | None) -> None:
-    at = triage_policy.wanted_at(failing(**changes), RULES, NOW)
+    at = due_at(failing(**changes), RULES, NOW)
     assert at == (None if expected is None else NOW + timedelta(hours=expected))
 
 
