@@ -152,19 +152,22 @@ def add(
             raise UsageError(
                 "what is the agent to do? --agent, --check and the like are for --task 'WHAT'"
             )
-        what = recurring_outcome.Work.of_command(words or (), shell, workspace.root)
+        what: dict[str, Any] = {
+            "command": recurring_outcome.command_words(words or (), shell, workspace.root)
+        }
     elif words or shell:
         raise UsageError("expected a command or --task, not both")
     else:
-        what = recurring_outcome.Work(agent={"task": task, **for_agent})
-    made = recurring_outcome.defined(
-        what,
-        id_=id_,
-        schedule=schedule_said(when),
-        pass_environment=tuple(pass_env or ()),
-        now=workspace.clock.now(),
+        what = {"agent": {"task": task, **for_agent}}
+    said = {
+        **what,
         **common_said(common),
-    )
+        "timeout": common.timeout,
+        "id": id_,
+        "schedule": schedule_said(when),
+        "pass_environment": pass_env or (),
+    }
+    made = recurring_outcome.defined(said, workspace.clock.now())
     if made.agent is not None:  # say now what would be wrong with every run
         must_be_workable(workspace, made)
     recurring_tasks(workspace).add(made)
@@ -270,8 +273,7 @@ def edit(
     when = _with_either(when, schedule)
     changes = common_said(common)
     if command is not None:
-        of_command = recurring_outcome.Work.of_command([command], None, workspace.root)
-        changes["command"] = of_command.command
+        changes["command"] = recurring_outcome.command_words([command], None, workspace.root)
     if clear_triage_cooldown:
         changes["last_triaged_at"] = None
     of_agent = work_said(who, work) | ({} if task_text is None else {"task": task_text})

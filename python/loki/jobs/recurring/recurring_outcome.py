@@ -250,79 +250,41 @@ def next_time(tasks: Iterable[RecurringTask]) -> datetime | None:
 # --- A new recurring task, from what a person says of it ----------------------------------------------
 
 
-@dataclass(frozen=True)
-class Work:
-    """What a task does: the words of a command, or what an agent works on, as its file says it."""
+def command_words(words: Sequence[str], shell: str | None, root: Path) -> tuple[str, ...]:
+    """A command, by its words, by one text that is split as a shell would, or for a shell.
 
-    command: tuple[str, ...] = ()
-    agent: Mapping[str, Any] | None = None
-
-    @classmethod
-    def of_command(cls, words: Sequence[str], shell: str | None, root: Path) -> Work:
-        """A command, by its words, by one text that is split as a shell would, or for a shell.
-
-        Raises:
-            UsageError: there is none or both, or its program does not exist.
-        """
-        if bool(words) == bool(shell):
-            raise UsageError(
-                "what is to run? Expected one of these: a command after --, --shell 'a | b', "
-                "--task for an agent"
-            )
-        if shell:
-            return cls(("sh", "-c", shell))
-        command = split_command_line(words[0]) if len(words) == 1 else tuple(words)
-        if problem := why_not_runnable(command, root, may_come=False):
-            raise UsageError(problem)
-        return cls(command)
-
-    @property
-    def title(self) -> str:
-        """What it is called where nobody says."""
-        if self.agent is not None:
-            return str(self.agent["task"])
-        is_shell = self.command[:2] == ("sh", "-c")
-        return self.command[2] if is_shell else shlex.join(self.command)
+    Raises:
+        UsageError: there is none or both, or its program does not exist.
+    """
+    if bool(words) == bool(shell):
+        raise UsageError(
+            "what is to run? Expected one of these: a command after --, --shell 'a | b', "
+            "--task for an agent"
+        )
+    if shell:
+        return ("sh", "-c", shell)
+    command = split_command_line(words[0]) if len(words) == 1 else tuple(words)
+    if problem := why_not_runnable(command, root, may_come=False):
+        raise UsageError(problem)
+    return command
 
 
-def defined(
-    work: Work,
-    *,
-    id_: str | None,
-    schedule: Mapping[str, Any],
-    now: datetime,
-    title: str = "",
-    timeout: float | None = None,
-    tags: tuple[str, ...] = (),
-    pass_environment: tuple[str, ...] = (),
-) -> RecurringTask:
+def defined(said: Mapping[str, Any], now: datetime) -> RecurringTask:
     """A task that has not run yet.
 
     Args:
-        work: what it does.
-        id_: names it; made from its title where nothing is said.
-        title: in a person's words.
-        schedule: as its file has it.
-        timeout: seconds that a command may take.
-        tags, pass_environment: as in `RecurringTask`.
+        said: what its file is to say; an id and a title that are missing are made from what it does.
         now: when it is added: a cycle begins at once, a cron schedule at its next time.
 
     Raises:
         UsageError: something is outside its range, or holds a secret.
     """
-    named = title or work.title
-    data = {
-        "id": safe_id(id_) if id_ else task_id(named),
-        "title": named,
-        "schedule": dict(schedule),
-        "command": list(work.command),
-        "agent": work.agent,
-        "tags": tags,
-        "pass_environment": pass_environment,
-        "created_at": now,
-    }
-    task = checked(data).with_(timeout=timeout)
-    return replanned(task, now, RecurrenceSettings())
+    id_, title, command = said.get("id"), said.get("title"), tuple(said.get("command") or ())
+    if not title and command:
+        title = command[-1] if command[:2] == ("sh", "-c") else shlex.join(command)
+    title = title or str(said["agent"]["task"])
+    named = {"id": safe_id(id_) if id_ else task_id(title), "title": title, "created_at": now}
+    return replanned(checked({**said, **named}), now, RecurrenceSettings())
 
 
 def checked(data: Mapping[str, Any]) -> RecurringTask:
