@@ -113,7 +113,7 @@ class Dispatcher:
 
     def run_now(self, id_: str) -> DispatchRound:
         """Run a task at once, due or not, paused or not; its schedule goes on from there."""
-        self._submit(id_, self._perform_now)
+        self._submit(id_, is_wanted=True)
         self._jobs.wait()
         return self._take()
 
@@ -202,29 +202,20 @@ class Dispatcher:
         usable = [task for task in usable if task.id not in self._jobs]
         self._mend_all(usable)
         for task in due(usable, self.clock.now()):
-            self._submit(task.id, self._perform)
+            self._submit(task.id)
 
-    def _submit(self, id_: str, perform: Callable[[str], None]) -> None:
-        self._jobs.start(id_, partial(self._alone, id_, perform))
+    def _submit(self, id_: str, *, is_wanted: bool = False) -> None:
+        self._jobs.start(id_, partial(self._alone, id_, is_wanted=is_wanted))
 
-    def _alone(self, id_: str, perform: Callable[[str], None]) -> None:
+    def _alone(self, id_: str, *, is_wanted: bool) -> None:
         """From a task's lock to its record, unless another dispatcher has the lock; in a thread."""
-        if self.cancelled.is_set() and perform == self._perform:
+        if self.cancelled.is_set() and not is_wanted:
             return  # a run that a person asks for is begun all the same
         with self._locks(id_) as is_ours:
             if is_ours:
-                perform(id_)
+                self._perform(id_, is_wanted=is_wanted)
             else:
                 self._round.busy.append(id_)
-
-    def _perform_now(self, id_: str) -> None:
-        self._mend(id_)
-        if (task := self.tasks.load(id_)).pending is not None:
-            self._evaluate(task)
-        task, now = self.tasks.load(id_), self.clock.now()
-        number = task.runs + 1
-        running = Running(number=number, scheduled_at=now, started_at=now, triggered_by="person")
-        self._run(task, running)
 
     def _mend_all(self, tasks: Sequence[RecurringTask]) -> bool:
         """Mend the runs whose dispatcher died; whether there was any."""
@@ -251,17 +242,31 @@ class Dispatcher:
         self._tell(id_, [Notice("interrupted", reason)])
         return True
 
-    def _perform(self, id_: str) -> None:
-        task, now = self.tasks.find(id_), self.clock.now()
+    def _perform(self, id_: str, *, is_wanted: bool = False) -> None:
+        """A run of a task that is due, or that a person wants now; the lock is held."""
+        if is_wanted:
+            self._mend(id_)
         # Another dispatcher may have been quicker, or a person may have paused it.
-        if self.cancelled.is_set() or not isinstance(task, RecurringTask) or not is_due(task, now):
+        if (task := self._ready(id_, is_wanted=is_wanted)) is None:
             return
         if task.pending is not None:
             self._evaluate(task)
-            task = self.tasks.load(id_)
-            if not is_due(task, self.clock.now()):
+            if (task := self._ready(id_, is_wanted=is_wanted)) is None:
                 return
-        self._run(task, run_of(task, now))
+        now = self.clock.now()
+        wanted = Running(
+            number=task.runs + 1, scheduled_at=now, started_at=now, triggered_by="person"
+        )
+        self._run(task, wanted if is_wanted else run_of(task, now))
+
+    def _ready(self, id_: str, *, is_wanted: bool) -> RecurringTask | None:
+        """A task as it is now, if it is to run now."""
+        if is_wanted:
+            return self.tasks.load(id_)
+        task = self.tasks.find(id_)
+        if self.cancelled.is_set() or not isinstance(task, RecurringTask):
+            return None
+        return task if is_due(task, self.clock.now()) else None
 
     def _run(self, task: RecurringTask, running: Running) -> None:
         id_, number = task.id, running.number
