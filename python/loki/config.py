@@ -49,8 +49,6 @@ class LoopConfig(_Table):
     check_timeout: Seconds = 600.0
     agent_timeout: Seconds = 1800.0
     command_timeout: Seconds = 600.0
-    check_parallelism: int = Field(default=2, ge=1, le=64)
-    """Checks at a time; of those that may write (tests, builds, commands) it is one anyway."""
     pass_environment: tuple[str, ...] = ()
     """Variables, or globs of their names, that checks get although they look like secrets."""
     test_reports: tuple[str, ...] = ()
@@ -201,7 +199,6 @@ class SignsConfig(_Table):
     """By kind of failure, or by pattern, like ``test-failure = 3``."""
     exempt: tuple[str, ...] = ()
     """Globs of whole commands that poll, like ``curl *``."""
-    exempt_kinds: tuple[str, ...] = ()
     max_age: Seconds = 604800.0
     """How old a run gets on the branch that others are merged into, or where there is none."""
 
@@ -238,21 +235,10 @@ class DriftConfig(_Table):
     """Lines about a task in ``.loki/signals/DRIFT_DETECTED`` count, whoever writes them."""
 
 
-class ContextConfig(_Table):
-    """``[context]``: when a conversation is begun anew, from its ledger; 0 switches one off."""
-
-    drifts: int = Field(default=3, ge=0)
-    iterations: int = Field(default=25, ge=0)
-    conversation: int = Field(default=50 * 1024, ge=0)
-    """Bytes of briefings and answers."""
-    same_error: int = Field(default=3, ge=0)
-
-
 class BriefingConfig(_Table):
     """``[briefing]``: how long it may be."""
 
     budget_tokens: int = Field(default=6000, ge=1)
-    rules_tokens: int = Field(default=500, ge=0)
 
 
 class ReviewConfig(_Table):
@@ -329,7 +315,6 @@ class Config(_Table):
     briefing: BriefingConfig = BriefingConfig()
     recurrence: RecurrenceConfig = RecurrenceConfig()
     drift: DriftConfig = DriftConfig()
-    context: ContextConfig = ContextConfig()
     review: ReviewConfig = ReviewConfig()
     notify: NotifyConfig = NotifyConfig()
 

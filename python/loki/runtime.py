@@ -219,7 +219,7 @@ class Runtime(Workspace):
         Args:
             branch: the git branch whose run it is; the current one by default.
             rules: as `loki.memory.sign.SignRules` takes them: ``threshold``, ``thresholds``,
-                ``exempt``, ``exempt_kinds``; the configuration's ``[signs]`` says the others.
+                ``exempt``; the configuration's ``[signs]`` says the others.
 
         Raises:
             UsageError: a threshold is under 2.

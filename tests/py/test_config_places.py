@@ -21,7 +21,6 @@ def test_signs_and_briefing(tmp_path: Path) -> None:
 [signs]
 threshold = 3
 exempt = ["curl *", "gh run watch*"]
-exempt_kinds = ["build-error"]
 
 [signs.thresholds]
 test-failure = 4
@@ -33,7 +32,7 @@ budget_tokens = 2000
     assert config.signs.threshold == 3
     assert config.signs.thresholds == {"test-failure": 4}
     assert config.signs.exempt == ("curl *", "gh run watch*")
-    assert (config.briefing.budget_tokens, config.briefing.rules_tokens) == (2000, 500)
+    assert config.briefing.budget_tokens == 2000
 
 
 @pytest.mark.parametrize(

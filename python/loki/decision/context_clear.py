@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from loki.config import ContextConfig
-
 
 @dataclass(frozen=True, slots=True)
 class Load:
@@ -38,33 +36,35 @@ class Trigger:
     reason: str
 
 
+LIMITS = {"drifts": 3, "same_error": 3, "iterations": 25, "conversation": 50 * 1024}
+"""Drifts, times of one error, attempts, and bytes of briefings and answers from which on it is cleared: as
+the specification has them; the most telling first."""
+
 TRIGGERS: Mapping[str, str] = {
     "drifts": "{} drifts since the last clear",
     "same_error": "the same error {} times",
     "iterations": "{} iterations",
     "conversation": "{} bytes of conversation",
 }
-"""By limit, the sentence that says how much has come together; the most telling first."""
+"""By limit, the sentence that says how much has come together."""
 
 
-def trigger(load: Load, limits: ContextConfig | None = None) -> Trigger | None:
+def trigger(load: Load) -> Trigger | None:
     """Why a context is to be cleared now; None: it is not.
 
     Args:
         load: what has come together.
-        limits: from where on; those of a project that says nothing by default.
 
     Example:
         >>> trigger(Load(iterations=24)) is None, trigger(Load(iterations=25)).name
         (True, 'iterations')
     """
-    limits = limits or ContextConfig()
     if load.requested:
         return Trigger("requested", f"{load.requested} asks for it")
-    for name, sentence in TRIGGERS.items():
-        found, limit = getattr(load, name), getattr(limits, name)
+    for name, limit in LIMITS.items():
+        found = getattr(load, name)
         # So many bytes may be; of all else the last one is one too many.
         is_over = found > limit if name == "conversation" else found >= limit
-        if limit > 0 and is_over:
-            return Trigger(name, sentence.format(found))
+        if is_over:
+            return Trigger(name, TRIGGERS[name].format(found))
     return None

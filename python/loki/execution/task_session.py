@@ -184,13 +184,12 @@ def performer(
         root,
         patterns,
         cancelled,
-        loop.check_parallelism,
-        loop.test_reports,
-        {
+        reports=loop.test_reports,
+        environment={
             **passed_environment(os.environ, loop.pass_environment),
             **(search_environment(root) if workspace.is_copy else {}),
         },
-        executor.changed_files,
+        changed=executor.changed_files,
     )
     judge = Judge(
         spec, root, patterns, Approvals(store, spec.id), work.digest, work.diff, cancelled=cancelled
@@ -221,7 +220,7 @@ def performer(
         config.briefing,
         signals,
         DriftDetector(spec, signals, judge, config.drift, HumanReviews(store, clock)),
-        Conversation(recorder, signals, config.context),
+        Conversation(recorder, signals),
         reviewing(workspace, spec, executor),
         JudgingWatch(spec.checks, spec.id, work, store, config.review.changed_tests),
     )

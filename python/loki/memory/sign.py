@@ -74,7 +74,6 @@ class SignRules:
         threshold: sightings of the same failure in a run, 2 or more.
         thresholds: the same by kind of failure, or by pattern.
         exempt: globs of whole commands whose failures arm nothing: tools that poll.
-        exempt_kinds: kinds of failure, or patterns, that arm nothing.
 
     Raises:
         UsageError: a threshold is under 2.
@@ -88,7 +87,6 @@ class SignRules:
     threshold: int = ARMED
     thresholds: Mapping[str, int] = field(default_factory=dict)
     exempt: tuple[str, ...] = ()
-    exempt_kinds: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what would bind before anything was repeated."""
@@ -106,8 +104,6 @@ class SignRules:
         return (
             (failure.match is not None and failure.match.is_infrastructure)
             or not failure.is_specific  # it could be anything
-            or failure.kind in self.exempt_kinds
-            or failure.pattern_id in self.exempt_kinds
             or self.is_exempt(command)
         )
 

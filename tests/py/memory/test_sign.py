@@ -96,14 +96,13 @@ def test_a_threshold_under_two_is_refused(wrong: type[SignRules]) -> None:
 
 
 def test_what_is_exempt_arms_nothing(make_failure: MakeFailure, make_pattern: MakePattern) -> None:
-    rules = SignRules(exempt=("curl *", "gh run watch*"), exempt_kinds=("build-error",))
+    rules = SignRules(exempt=("curl *", "gh run watch*"))
     failure = make_failure(pattern=make_pattern("test-failure"))
     assert not rules.ignores(failure)
     assert not rules.ignores(failure, "pytest -q")
     assert rules.ignores(failure, "curl -f http://localhost/health")
     assert rules.ignores(failure, "gh run watch 17")
     assert not rules.ignores(failure, "sh -c 'curl x'"), "globs are of the whole command"
-    assert rules.ignores(make_failure(pattern=make_pattern("cc-error", kind="build-error")))
 
 
 @pytest.mark.parametrize("kind", ["network-error", "rate-limit", "infra-lost"])

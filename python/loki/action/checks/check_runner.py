@@ -322,7 +322,7 @@ class CheckRunner:
     root: Path
     patterns: PatternSet
     cancelled: threading.Event = field(default_factory=threading.Event)
-    parallelism: int = 1
+    parallelism: int = 2
     reports: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     changed: Callable[[], Sequence[str]] = tuple

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from loki.base.log import log_event, quoted
 from loki.base.time import isoformat
-from loki.config import ContextConfig
 from loki.decision.context_clear import Load, Trigger, trigger
 from loki.memory import session_context
 from loki.memory.attempt import DRIFT, Attempt
@@ -41,7 +40,6 @@ class Conversation:
     Args:
         recorder: what is on record.
         signals: those of the project.
-        limits: when to begin anew.
 
     Attributes:
         cleared: number of the last attempt before the context was cleared last, or 0.
@@ -50,7 +48,6 @@ class Conversation:
 
     recorder: Recorder
     signals: Signals
-    limits: ContextConfig
 
     def __post_init__(self) -> None:
         """Nothing has been said."""
@@ -86,7 +83,7 @@ class Conversation:
                 self.session_context.keep_ledger(self._ledger(RUNNING, ""))
             self._told = self.session_context.load()
         request = self._request()
-        due = trigger(self._now(drifts.count, request), self.limits)
+        due = trigger(self._now(drifts.count, request))
         if due is not None:
             self._clear(due)
             drifts.count = 0

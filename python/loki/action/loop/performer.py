@@ -286,7 +286,7 @@ class Performer:
     ) -> Briefing:
         """The briefing for as much of the work as one of `WORKS` says."""
         facts = replace(facts, work=WORKS[work])
-        text = briefing.compose(facts, self.limits.budget_tokens, self.limits.rules_tokens)
+        text = briefing.compose(facts, self.limits.budget_tokens)
         simpler = None
         if work + 1 < len(WORKS):
             simpler = partial(self._briefing, facts, left, work + 1, draft)

@@ -13,6 +13,7 @@ import pytest
 
 import loki
 from loki.action.agent_protocol import Briefing
+from loki.decision.context_clear import LIMITS
 from support.project import RIGHT, WRONG, make_project
 
 CHECK = f"{sys.executable} -S check.py"
@@ -22,11 +23,6 @@ TASK = "make add in calc.py add"
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     return make_project(tmp_path / "calc")
-
-
-def configure(project: Path, text: str) -> None:
-    (project / ".loki").mkdir(exist_ok=True)
-    (project / ".loki" / "config.toml").write_text(text)
 
 
 class Agent:
@@ -55,8 +51,10 @@ def pages(project: Path, kind: str) -> list[Path]:
     return sorted((project / ".loki" / "memory" / kind).glob("*"))
 
 
-def test_the_same_error_three_times_begins_anew(project: Path) -> None:
-    configure(project, "[context]\nsame_error = 2\n")
+def test_the_same_error_three_times_begins_anew(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(LIMITS, "same_error", 2)
     agent = Agent(2)
     assert run(project, agent).status == "success"
     assert [told.is_fresh for told in agent.told] == [False, False, True]
@@ -70,12 +68,13 @@ def test_the_same_error_three_times_begins_anew(project: Path) -> None:
     assert len(pages(project, "handoffs")) == 1
 
 
-def test_iterations_and_bytes_begin_anew(project: Path) -> None:
-    configure(project, "[context]\niterations = 1\nsame_error = 0\nconversation = 0\n")
+def test_iterations_and_bytes_begin_anew(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LIMITS, "iterations", 1)
     agent = Agent(1)
     run(project, agent)
     assert [told.is_fresh for told in agent.told] == [False, True]
-    configure(project, "[context]\nconversation = 500\nsame_error = 0\n")
+    monkeypatch.setitem(LIMITS, "iterations", 25)
+    monkeypatch.setitem(LIMITS, "conversation", 500)
     (project / "calc.py").write_text(WRONG)
     agent = Agent(1, says="much " * 200)
     run(project, agent)
@@ -147,7 +146,7 @@ def test_what_a_killed_session_tried_is_in_the_ledger(project: Path) -> None:
 
 def test_the_ledger_gives_way_to_the_budget_and_the_task_does_not(project: Path) -> None:
     run(project, Agent(9, right=False), max_attempts=2)
-    configure(project, "[briefing]\nbudget_tokens = 60\n")
+    (project / ".loki" / "config.toml").write_text("[briefing]\nbudget_tokens = 60\n")
     agent = Agent(0)
     run(project, agent)
     said = str(agent.told[0])
