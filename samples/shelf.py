@@ -11,7 +11,8 @@ import yaml
 
 import loki
 from loki import _core
-from loki.recognition import definition_file, definition_schema, failure, site
+from loki.base.yaml_document import Document
+from loki.recognition import definition_schema, failure, site
 from loki.recognition.pattern import PatternSet
 from samples.kitchen import ROOT, Printed
 from samples.recipe import Sample
@@ -78,7 +79,8 @@ def _read(content: str, command: str, text: str) -> dict[str, Any]:
     """What loki reads from a sample with the tool file as it stands."""
     known = PatternSet.default()
     bare = re.sub(r"(?m)^samples:.*\Z", "", content, flags=re.DOTALL)
-    rules = site.rules_with(definition_file.examine(bare, "", definition_schema.tool_file).value)
+    tool = Document(bare, "").read(definition_schema.ToolFile)
+    rules = site.rules_with(definition_schema.plain(tool))
     read = _core.recognize(rules, known.core, text, command, ROOT, "")
     found = failure.described(read, known, None)
     said = {key: getattr(found, key) for key in _SAID}

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FOLDER = ".loki"
-CONFIG, GATES, PATTERNS = "config.toml", "verification-gates.yml", "failure-patterns.yml"
+CONFIG, GATES = "config.toml", "verification-gates.yml"
+PATTERNS = ("failure-patterns.yml", "learned-patterns.yml")
 
 
 class TaskListener:
@@ -103,7 +104,7 @@ class Workspace:
         self.is_configured = (self.folder / CONFIG).exists()
         if self.is_configured:
             _ = self.config  # a person's mistakes are told at once
-        if (self.folder / PATTERNS).exists():
+        if any((self.folder / name).exists() for name in PATTERNS):
             _ = self.patterns
         if (self.folder / GATES).exists():
             _ = self.gates
@@ -121,11 +122,10 @@ class Workspace:
 
     @cached_property
     def patterns(self) -> PatternSet:
-        """The kinds of failure that are known here: the project's own, else those that loki brings."""
+        """Kinds of failure known here: the project's own or those that loki brings, and learned ones."""
         from loki.recognition.pattern import PatternSet
 
-        own = self.folder / PATTERNS
-        return PatternSet.load(own) if own.exists() else PatternSet.default()
+        return PatternSet.of_project(self.folder)
 
     @cached_property
     def gates(self) -> Gates:

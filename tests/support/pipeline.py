@@ -68,7 +68,7 @@ def at(state: RunState, *events: Event) -> RunState:
 
 def states() -> dict[Phase, RunState]:
     """A state in every phase, by way of real stories."""
-    conditional = begun("", "condition: stages.s1.attempts == 1")
+    conditional = begun("", "condition: {stage: s1, status: success}")
     approval = at(begun("requires_approval: true"), Begin())
     running = at(begun(RETRY), Begin())
     found = [

@@ -38,7 +38,7 @@ stages:
   - id: polish
     agent: tech-lead
     description: Make it shine.
-    condition: stages.implement.attempts > 100
+    condition: {stage: implement, status: skipped}
     inputs: [plan]
   - id: verify
     agent: qa

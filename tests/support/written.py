@@ -354,7 +354,7 @@ PARTS = {"memory/dead_letter_log", "memory/suggestion"}
 NO_MARKDOWN = {
     "action/changes/git",
     "agents/contract",
-    "recognition/pattern_file_edit",
+    "memory/learning/learned_rules",
     "stores/file_store",
 }
 """Modules that know "#" otherwise: comments, a fixed text."""

@@ -33,12 +33,12 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from loki.action.agent_protocol import Answer, Ending, Request
-from loki.action.gates.yaml_model import Strict, read_beside
 from loki.action.loop.agent_call import LOST, exception_causes, http_status_of, run_coroutine
 from loki.base.error import OUTAGES, ErrorKind, LLMError, UsageError
 from loki.base.secret import holds_secret, mask_secrets
 from loki.base.time import Clock, Duration, SystemClock, argument_seconds
 from loki.base.tokens import TokenUsage, clip_line, tokens_said
+from loki.base.yaml_document import Strict, read_beside
 from loki.decision.retry import retry_after
 
 # --- What became of a call ----------------------------------------------------------------------------

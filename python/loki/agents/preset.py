@@ -11,10 +11,10 @@ from typing import Literal
 
 from pydantic import field_validator
 
-from loki.action.gates.yaml_model import Strict, read_beside
 from loki.action.processes.command_line import leading_assignments
 from loki.base.error import ErrorKind, UsageError
-from loki.recognition.definition_file import did_you_mean
+from loki.base.text_format import did_you_mean
+from loki.base.yaml_document import Strict, read_beside
 
 LAUNCHERS = frozenset(
     {"sh", "bash", "dash", "zsh", "env", "python", "python3", "node", "npx", "uvx", "bunx", "pnpx"}

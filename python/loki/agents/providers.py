@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from loki.action.agent_protocol import LLM
 from loki.base.error import UsageError
-from loki.recognition.definition_file import did_you_mean
+from loki.base.text_format import did_you_mean
 
 EXAMPLES = {
     "anthropic": "anthropic:claude-opus-4-5",

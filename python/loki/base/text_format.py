@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 # --- Characters that no reader sees -----------------------------------------------------------------
 
@@ -72,3 +73,31 @@ def span(milliseconds: float) -> str:
         if count or parts:
             parts.append(f"{count}{unit}" if count else "")
     return " ".join(part for part in parts[:2] if part)
+
+
+# --- What may have been meant by a word that is not known --------------------------------------------
+
+_COMPARED = 60
+
+
+def closest(word: str, names: Iterable[str]) -> str:
+    """The name that a word is a slip of; empty where it is none's.
+
+    Example:
+        >>> closest("signls", ["signals", "strategy"])
+        'signals'
+    """
+    from difflib import get_close_matches  # only here: names are hardly ever wrong
+
+    return next(iter(get_close_matches(word[:_COMPARED], list(names), n=1)), "")
+
+
+def did_you_mean(word: str, names: Iterable[str]) -> str:
+    """A question that ends an error: what may have been meant.
+
+    Args:
+        word: what was said.
+        names: what is known.
+    """
+    meant = closest(word, names)
+    return f"; did you mean {meant!r}?" if meant else ""

@@ -17,7 +17,7 @@ from loki.base.error import ConfigError, UsageError
 from loki.base.secret import mask_secrets, masked
 from loki.cli.common import picked, show_json
 from loki.cli.options import CommandRun, Json, Project
-from loki.recognition.pattern import DEFAULT_STRATEGY, LEAST, PatternSet, band
+from loki.recognition.pattern import DEFAULT_STRATEGY, LEARNED, LEAST, OWN, PatternSet, band
 from loki.recognition.text import clean
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ def explain(
     """Show which patterns match a text, by which signals and where, and what came closest.
 
     Without FILE the patterns are those in force in the project: its .loki/failure-patterns.yml, or
-    the built-in ones. Without a text the patterns' own examples and near misses are run.
+    the built-in ones, and those that it learned. Without a text the patterns' own examples and near
+    misses are run.
 
     Exit codes: 0 a pattern matches (or every example comes out), 1 none does (or one does not),
     2 a file cannot be used.
@@ -68,14 +69,18 @@ def explain(
     from loki.recognition.match_explanation import explain_match
 
     file, log = _told_apart(files or [], text, builtin)
-    own = project / ".loki" / "failure-patterns.yml"
-    if file is None and not builtin and own.exists():
+    own = project / ".loki" / OWN
+    is_in_force = file is None and not builtin
+    if is_in_force and own.exists():
         file = own
     name = str(file or "the built-in set")
     if log is None and text is None:
         _run_examples(file, name, json)
         return
-    known = PatternSet.load(file) if file else PatternSet.default()
+    if is_in_force:
+        known = PatternSet.of_project(own.parent)
+    else:
+        known = PatternSet.load(file) if file else PatternSet.default()
     said = text if text is not None else _read(log)
     trial = explain_match(known, said, command, language)
     if json:
@@ -133,7 +138,7 @@ def _run_examples(file: Path | None, name: str, json: bool) -> None:
 
 def _examples(file: Path | None) -> tuple[list[str], int]:
     """What does not come out, and how many texts were tried."""
-    from loki.recognition import definition_file
+    from loki.base.yaml_document import content
     from loki.recognition.definition_inspection import inspect, wrong_examples
 
     if file is None:
@@ -141,7 +146,7 @@ def _examples(file: Path | None) -> tuple[list[str], int]:
         patterns = known.patterns.values()
         wrong = [f"{p.id}: {reason}" for p in patterns for _, reason in wrong_examples(known, p)]
         return wrong, sum(len(p.examples) + len(p.near_misses) for p in patterns)
-    found = inspect(definition_file.content(file), str(file))
+    found = inspect(content(file), str(file))
     for error in found.of("error"):
         raise ConfigError(error.reason, file=error.file, line=error.line, column=error.column)
     counted = ("examples", "near misses", "samples")
@@ -320,7 +325,7 @@ def check(
         typer.Argument(
             metavar="[FILE]...",
             help="Pattern files, tool files, folders of them, or - for stdin; "
-            "the project's .loki/failure-patterns.yml where none is named.",
+            "the project's own and what it learned where none is named.",
         ),
     ] = None,
     project: Project = Path(),
@@ -359,10 +364,11 @@ app.command("test")(explain)
 def _paths(files: list[Path], project: Path) -> list[Path]:
     """The files to check; of folders those that end like YAML."""
     if not files:
-        own = project / ".loki" / "failure-patterns.yml"
-        if not own.exists():
-            raise UsageError(f"no {own} here: name a file, as in `loki patterns check mine.yml`")
-        return [own]
+        own = [project / ".loki" / name for name in (OWN, LEARNED)]
+        there = [path for path in own if path.exists()]
+        if not there:
+            raise UsageError(f"no {own[0]} here: name a file, as in `loki patterns check mine.yml`")
+        return there
     paths = []
     for path in files:
         if not path.is_dir():
@@ -377,7 +383,7 @@ def _paths(files: list[Path], project: Path) -> list[Path]:
 
 
 def _content(path: Path) -> bytes:
-    from loki.recognition.definition_file import MAX_BYTES, content
+    from loki.base.yaml_document import MAX_BYTES, content
 
     return sys.stdin.buffer.read(MAX_BYTES + 1) if str(path) == "-" else content(path)
 
@@ -425,7 +431,6 @@ def _plural(number: int, names: str) -> str:
         return f"{number} {names}"
     single = {
         "strategies": "strategy",
-        "regexes": "regex",
         "near misses": "near miss",
         "examples that do not come out": "example that does not come out",
     }

@@ -45,7 +45,7 @@ def command(
     """Decide what loki learns from tasks that failed: patterns and lasting rules.
 
     Nothing is learned without a person. An approved pattern is added to
-    `.loki/failure-patterns.yml`, where your comments and your formatting stay as they are; an
+    `.loki/learned-patterns.yml`, beside your own `failure-patterns.yml`, which counts first; an
     approved rule joins every later briefing. What is rejected is not proposed again. At most ten
     are shown, the longest waiting first; once a week is often enough.
 
@@ -136,8 +136,8 @@ def _head(agenda: Agenda) -> str:
 
 
 def _tell(review: Review, candidate: Candidate, number: str) -> str:
+    from loki.memory.learning.candidate import as_entry
     from loki.memory.learning.learned_rules import is_put_off
-    from loki.recognition.pattern_file_edit import as_entry
 
     what = f"{candidate.kind} {candidate.id}"
     lines = [f"{typer.style(what, bold=True)} ({number}, since {candidate.created_at[:10]})"]

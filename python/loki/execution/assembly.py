@@ -296,7 +296,7 @@ def review(workspace: Workspace) -> Review:
     # Not the store that goes on in memory: a decision that is not kept is none.
     store = workspace.strict_store
     letters = DeadLetterLog(workspace.store, workspace.patterns)
-    return Review(Candidates(store), letters, workspace.folder / "failure-patterns.yml")
+    return Review(Candidates(store), letters, workspace.folder)
 
 
 def detector(workspace: Workspace) -> Detector:

@@ -29,7 +29,9 @@ from loki.action.pipelines.pipeline_state import (
     RunState,
 )
 from loki.base.error import ConfigError, UsageError
+from loki.base.text_format import did_you_mean
 from loki.base.time import Duration, argument_seconds
+from loki.base.yaml_document import content
 from loki.execution.pipeline_session import (
     Agents,
     PipelineSession,
@@ -40,7 +42,6 @@ from loki.execution.pipeline_session import (
 )
 from loki.execution.stop_request import begins, listening
 from loki.people.person import user
-from loki.recognition.definition_file import content, did_you_mean
 from loki.workspace import Workspace
 
 logger = logging.getLogger("loki")

@@ -42,6 +42,7 @@ from loki.action.processes.command_line import split_command_line
 from loki.action.task import TaskSpec
 from loki.base.error import LokiError, UsageError
 from loki.base.markup import code, inline
+from loki.base.text_format import did_you_mean
 from loki.base.time import isoformat
 from loki.decision.budget import Budget
 from loki.execution.assembly import TaskRequest, task_spec
@@ -51,7 +52,6 @@ from loki.execution.task_session import performer as performer_of
 from loki.memory import task_record
 from loki.memory.task_record import Intervention, Outcome, TaskRecord, words_of
 from loki.people.request import stage_page
-from loki.recognition.definition_file import did_you_mean
 
 if TYPE_CHECKING:
     from loki.action.loop.performer import Performer

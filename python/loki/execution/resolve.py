@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from loki.base.error import UsageError
+from loki.base.text_format import did_you_mean
 from loki.execution import resilience
-from loki.recognition.definition_file import did_you_mean
 
 if TYPE_CHECKING:
     from loki.action.agent_protocol import LLM

@@ -37,7 +37,7 @@ MOST_SOLVED = 20
 WHY = (
     "These tasks failed alike, and no pattern knew how. What all of them say, and no other failure "
     "kept here nor any example of a known pattern does, would be added to "
-    "`.loki/failure-patterns.yml`. The pattern at the top of this page may be edited first."
+    "`.loki/learned-patterns.yml`. The pattern at the top of this page may be edited first."
 )
 
 

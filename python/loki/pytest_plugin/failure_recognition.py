@@ -176,8 +176,6 @@ def _cut(text: str) -> str:
 PROPERTY = "loki"
 """Name of the property of a report that carries a failing test from a worker to the controller."""
 
-PATTERNS = "failure-patterns.yml"
-
 _TIMED_OUT = "from pytest-timeout"
 
 
@@ -195,8 +193,7 @@ class Recognizer:
 
     @cached_property
     def _patterns(self) -> PatternSet:
-        own = self._place.project / ".loki" / PATTERNS
-        return PatternSet.load(own) if own.exists() else PatternSet.default()
+        return PatternSet.of_project(self._place.project / ".loki")
 
     def failing(self, report: Report) -> SuiteFailure:
         """The failing test that a failing report tells of.

@@ -4,6 +4,7 @@ The file has two lines, as most of it is for the core's eyes only: the tools, an
 
 ``python -m loki.recognition.builtin OUTPUT [CORE]`` writes the file; it needs no compiled core, but
 where it is given one, refuses what that refuses: a file that is wrong there breaks every later call.
+What is wrong with a file by line and column, `loki patterns check FILE` says.
 """
 
 from __future__ import annotations
@@ -13,15 +14,7 @@ import json
 import sys
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from loki.base.error import ConfigError
-    from loki.recognition.definition_file import Check, Document
-
-    Verdict = Callable[[Document], list[ConfigError]]
+from typing import Any
 
 _HERE = Path(__file__).parent
 FILE = _HERE / "builtin.json"
@@ -59,71 +52,55 @@ def compiled(definitions: dict[str, Any]) -> str:
     return "".join(json.dumps(part, separators=(",", ":")) + "\n" for part in parts)
 
 
-def _accept(_: Document) -> list[ConfigError]:
-    return []
+_LISTS = ("start", "continue", "until", "through", "acquit")
+"""Keys of blocks that hold regexes; a single one may stand alone."""
 
 
-def _read(path: Path, shape: Check, refused: Verdict) -> Document:
-    from loki.recognition import definition_file
-
-    document = definition_file.read(path.read_bytes(), path.name, shape)
-    for problem in refused(document):
-        raise problem
-    return document
-
-
-def compile_definitions(
-    folder: Path, of_tool: Verdict = _accept, of_patterns: Verdict = _accept
-) -> dict[str, Any]:
+def compile_definitions(folder: Path) -> dict[str, Any]:
     """``tools`` and ``patterns``, from the YAML files in a folder.
 
     Args:
         folder: where they are.
-        of_tool: what else is wrong with a tool file.
-        of_patterns: likewise with the pattern file.
-
-    Raises:
-        ConfigError: a file is not as it should be.
     """
-    from loki.recognition import definition_schema
+    from loki.base.yaml_text import load_file
 
     tools = []
     for path in sorted((folder / "tools").glob("*.yml")):
-        document = _read(path, definition_schema.tool_file, of_tool)
-        if document.value["tool"] != path.stem:
-            raise document.error(
-                "/tool", f"found {document.value['tool']!r}, expected {path.stem!r}"
-            )
-        document.value.pop("samples", None)
-        tools.append(document.value)
-    known = _read(folder / "failure-patterns.yml", definition_schema.pattern_file, of_patterns)
-    return {"tools": tools, "patterns": known.value}
+        tool = load_file(path)
+        tool.pop("samples", None)
+        for block in tool.get("blocks", ()):
+            alone = {key: [block[key]] for key in _LISTS if isinstance(block.get(key), str)}
+            block.update(alone)
+        tools.append(tool)
+    return {"tools": tools, "patterns": load_file(folder / "failure-patterns.yml")}
 
 
-def _use_core(path: str) -> None:
-    """Make a compiled core the one that is imported, wherever it lies."""
+def _check(definitions: dict[str, Any], path: str) -> None:
+    """Raise what a compiled core refuses; wherever it lies, it becomes the one that is imported."""
     spec = importlib.util.spec_from_file_location("loki._core", path)
     assert spec is not None
     assert spec.loader is not None
-    sys.modules["loki._core"] = module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    sys.modules["loki._core"] = core = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(core)
+    from loki.recognition.pattern import core_pattern
+
+    known = definitions["patterns"]
+    patterns = {**known, "patterns": [core_pattern(entry) for entry in known["patterns"]]}
+    asked = [
+        (f"{tool['tool']}.yml", core.SiteRules, {"tools": [tool]}) for tool in definitions["tools"]
+    ]
+    for name, kind, definition in (*asked, ("failure-patterns.yml", core.PatternSet, patterns)):
+        try:
+            kind(json.dumps(definition)).check()
+        except core.DefinitionError as error:
+            raise SystemExit(f"{name}: {error}") from None
 
 
 def main(arguments: list[str]) -> int:
     """Write the compiled definitions to the path given; a second path is that of the core to ask."""
-    from loki.base.error import ConfigError
-
-    verdicts: tuple[Verdict, ...] = ()
+    definitions = compile_definitions(_HERE)
     if len(arguments) > 1:
-        _use_core(arguments[1])
-        from loki.recognition import definition_inspection
-
-        verdicts = (definition_inspection.tool_errors, definition_inspection.pattern_errors)
-    try:
-        definitions = compile_definitions(_HERE, *verdicts)
-    except ConfigError as error:
-        print(error, file=sys.stderr)  # noqa: T201
-        return 1
+        _check(definitions, arguments[1])
     Path(arguments[0]).write_text(compiled(definitions), encoding="utf-8")
     return 0
 

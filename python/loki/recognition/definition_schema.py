@@ -1,33 +1,34 @@
-"""What tool files (`docs/design/tool-rules.md`) and pattern files (SPEC §3) look like.
+"""What tool files (`docs/design/tool-rules.md`) and pattern files (SPEC §3) look like: pydantic models.
 
-A shape is a function from a `Cursor` to plain data: small ones, and what they make together. Regexes are
-those of RE2 (https://github.com/google/re2/wiki/Syntax); what it refuses is said in plain words, at the
-character where it stands.
+Regexes are those of RE2 (https://github.com/google/re2/wiki/Syntax); what it refuses is said in plain
+words.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationInfo,
+    model_validator,
+)
 
 from loki import _core
-from loki.recognition.definition_file import Check, Cursor, closest, did_you_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from loki.base.error import ConfigError
-
+from loki.base.text_format import did_you_mean
+from loki.base.yaml_document import refused
 
 # --- What RE2 refuses in a regex --------------------------------------------------------------------
 
-MOST_REFUSALS = 100
-"""Nobody reads on."""
-
-_LONGEST = 4096
-"""Characters of a regex in which the place of an error is looked for; chosen, not measured."""
-_MOST_TRIES = 200
+MAX_REGEXES = 5_000
+"""Of one file: each is compiled once when the file is read. Chosen, not measured."""
 
 # What RE2's message begins with; what is said to be found; what is expected.
 _SAYINGS: tuple[tuple[str, str, str], ...] = (
@@ -45,54 +46,27 @@ _SAYINGS: tuple[tuple[str, str, str], ...] = (
     ("too large together", "regexes that are too large together", "smaller or fewer ones"),
     ("pattern too large", "a regex that is too large", "a smaller one"),
 )
-_LOOK = {"(?=": "look-ahead", "(?!": "look-ahead", "(?<=": "look-behind", "(?<!": "look-behind"}
+_LOOK = re.compile(r"\(\?<?[=!]")
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a regex cannot be used.
-
-    Attributes:
-        reason: what was found, what was expected.
-        at: the character of the regex where that stands; None where it is not known.
-    """
-
-    reason: str
-    at: int | None
-
-
-def regex_refusal(expression: str) -> Refusal | None:
-    """Why RE2 refuses a regex; None where it does not.
+def regex_refusal(expression: str) -> str:
+    """Why RE2 refuses a regex: what was found, what was expected; "" where it does not.
 
     Example:
         >>> regex_refusal("error(?= in)")
-        Refusal(reason="found the look-ahead '(?=', expected a regex without look-around", at=5)
+        "found the look-ahead '(?=', expected a regex without look-around"
     """
     error = _core.regex_error(expression)
-    return None if error is None else _refusal(expression, *error)
-
-
-def regex_refusals(expressions: Mapping[str, str]) -> Iterator[tuple[str, Refusal]]:
-    """Of many regexes those that are refused, at most `MOST_REFUSALS`, each with its name."""
-    names, texts = list(expressions), list(expressions.values())
-    for index, said, fragment in _core.regex_errors(texts, MOST_REFUSALS):
-        yield names[index], _refusal(texts[index], said, fragment)
-
-
-def _refusal(expression: str, said: str, fragment: str) -> Refusal:
-    at = _position(expression, said, fragment)
-    return Refusal(_reason(expression, said, fragment, at), at)
-
-
-def _reason(expression: str, said: str, fragment: str, at: int | None) -> str:
-    here = expression[at : at + 4] if at is not None else fragment
-    for head, name in _LOOK.items():
-        if said.startswith("invalid perl") and here.startswith(head):
-            return f"found the {name} '{head}', expected a regex without look-around"
-    named = re.match(r"\(\?P=\w*\)?", expression[at or 0 :])
-    if said.startswith("invalid perl") and named:
-        fragment = named[0]
-    if named or (said.startswith("invalid escape") and re.fullmatch(r"\\[1-9]", fragment)):
+    if error is None:
+        return ""
+    said, fragment = error
+    look = _LOOK.search(expression) if fragment in {"(?=", "(?!", "(?<"} else None
+    if look:
+        kind = "look-behind" if "<" in look[0] else "look-ahead"
+        return f"found the {kind} {look[0]!r}, expected a regex without look-around"
+    named = re.search(r"\(\?P=\w*\)?", expression) if fragment == "(?P" else None
+    fragment = named[0] if named else fragment
+    if fragment.startswith("(?P=") or re.fullmatch(r"\\[1-9]", fragment):
         return f"found the back-reference '{fragment}', expected a regex without back-references"
     for begin, found, expected in _SAYINGS:
         if said.startswith(begin):
@@ -101,225 +75,84 @@ def _reason(expression: str, said: str, fragment: str, at: int | None) -> str:
     return f"found a regex that RE2 refuses ({said}), expected one that it takes"
 
 
-def _position(expression: str, said: str, fragment: str) -> int | None:
-    """RE2 says what is wrong, not where. It reads from left to right and stops at the first error,
-    so the text as far as the culprit has the same error, and as far as any other place has not."""
-    if len(expression) > _LONGEST:
-        return None
-    if said.startswith(("trailing", "missing ]")):
-        return len(expression) - max(len(fragment), 1)
-    if said.startswith("missing )"):
-        return _unclosed(expression)
-    is_whole = said.startswith("unexpected )")
-    wanted = ")" if is_whole else fragment
-    if not wanted:
-        return None
-    # What follows "(?P" tells whether that is a group.
-    more = 2 if wanted.startswith("(?") else 0
-    for begin in _occurrences(expression, wanted):
-        error = _core.regex_error(expression[: begin + len(wanted) + more])
-        if error and (error[0].startswith("unexpected )") if is_whole else error[1] == fragment):
-            return begin
-    return None
-
-
-def _unclosed(expression: str) -> int | None:
-    """The last '(' that nothing closes: taken as a plain character it needs one ')' less."""
-
-    def is_open(text: str) -> bool:
-        error = _core.regex_error(text)
-        return error is not None and error[0].startswith("missing )")
-
-    lacking = next((n for n in range(1, 20) if not is_open(expression + ")" * n)), 0)
-    if not lacking:
-        return None
-    closing = ")" * (lacking - 1)
-    for begin in reversed(_occurrences(expression, "(")):
-        if not is_open(f"{expression[:begin]}\\{expression[begin:]}{closing}"):
-            return begin
-    return None
-
-
-def _occurrences(expression: str, wanted: str) -> list[int]:
-    found = re.finditer(f"(?={re.escape(wanted)})", expression)
-    return [one.start() for one, _ in zip(found, range(_MOST_TRIES), strict=False)]
+def _taken(expression: str, info: ValidationInfo, flags: str = "") -> str:
+    """A regex that RE2 takes, one of not too many."""
+    assert info.context is not None
+    info.context["regexes"] = count = info.context.get("regexes", 0) + 1
+    if count > MAX_REGEXES:
+        raise ValueError(f"found more than {MAX_REGEXES} regexes, expected at most so many")
+    if refusal := regex_refusal(flags + expression):
+        raise ValueError(refusal)
+    return expression
 
 
 # --- Small shapes -----------------------------------------------------------------------------------
 
-_MAX_DIGITS = 18
-_LONGEST_KEY = 60
-MAX_REGEXES = 5_000
-"""Of one file: each is compiled once when the file is read. Chosen, not measured."""
+
+class Definition(BaseModel):
+    """A mapping with known keys, whose values are taken as they stand."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-def text(cursor: Cursor) -> str:
-    """Text of one character or more."""
-    value = cursor.text()
-    if not value:
-        raise cursor.wrong("text of 1 character or more")
+def _words(value: str) -> str:
+    if not value.strip(" "):
+        raise ValueError("text of 1 word or more")
     return value
 
 
-def any_text(cursor: Cursor) -> str:
-    """Text that may be empty."""
-    return cursor.text()
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
 
 
-def regex(cursor: Cursor) -> str:
-    """A regex: noted, so that the core can be asked what it says of it."""
-    value = text(cursor)
-    cursor.document.regexes[cursor.pointer] = value
-    if len(cursor.document.regexes) > MAX_REGEXES:
-        raise cursor.error(f"found more than {MAX_REGEXES} regexes, expected at most so many")
-    return value
+def unique(items: list[Any], key: str) -> list[Any]:
+    """Some models, if they differ in an attribute."""
+    seen = set()
+    for index, item in enumerate(items):
+        name = getattr(item, key)
+        if name in seen:
+            raise refused(
+                f"found {key} {name[:60]!r} a second time, expected each {key} once", index, key
+            )
+        seen.add(name)
+    return items
 
 
-def truth(cursor: Cursor) -> bool:
-    """Either of true and false."""
-    return cursor.scalar(("bool",), "true or false").lower() in {"true", "yes", "on"}
+Text = Annotated[str, Field(min_length=1)]
+Texts = Annotated[list[Text], Field(min_length=1)]
+Words = Annotated[str, AfterValidator(_words)]
+Phrases = Annotated[list[Words], Field(min_length=1)]
+Regex = Annotated[Text, AfterValidator(_taken)]
+Regexes = Annotated[list[Regex], Field(min_length=1), BeforeValidator(_listed)]
+Count = Annotated[int, Field(ge=0, le=10**9)]
 
 
-def whole(least: int, most: int) -> Check:
-    """A whole number within bounds."""
-    expected = f"a whole number from {least} to {most}"
+class _Choice(Definition):
+    """A mapping of which exactly one of several keys is there."""
 
-    def check(cursor: Cursor) -> int:
-        value = cursor.scalar(("int",), expected)
-        if len(value) > _MAX_DIGITS or not value.isascii() or not value.lstrip("+-").isdigit():
-            raise cursor.wrong(expected)
-        if not least <= int(value) <= most:
-            raise cursor.wrong(expected)
-        return int(value)
+    _choices: ClassVar[tuple[str, ...]]
 
-    return check
-
-
-def one_of(*names: str) -> Check:
-    """One of several words."""
-    expected = f"one of {', '.join(names)}"
-
-    def check(cursor: Cursor) -> str:
-        value = cursor.scalar(("str",), expected)
-        if value not in names:
-            raise cursor.wrong(expected + did_you_mean(value, names))
-        return value
-
-    return check
+    @model_validator(mode="after")
+    def _has_one(self) -> Any:
+        given = [name.rstrip("_") for name in self._choices if name in self.model_fields_set]
+        if len(given) != 1:
+            names = ", ".join(name.rstrip("_") for name in self._choices)
+            raise ValueError(f"found {', '.join(given) or 'none'}, expected exactly one of {names}")
+        return self
 
 
-def list_of(item: Check, least: int = 0) -> Check:
-    """A list; with fewer entries than `least` it is wrong."""
+# --- Words that files may say -----------------------------------------------------------------------
 
-    def check(cursor: Cursor) -> list[Any]:
-        values = [entry.gather(item) for entry in cursor.items("a list")]
-        if len(values) < least:
-            raise cursor.error(f"found an empty list, expected {least} or more entries")
-        return values
-
-    return check
-
-
-def one_or_more(item: Check) -> Check:
-    """A list, or one entry that stands for a list of one."""
-
-    def check(cursor: Cursor) -> Any:
-        return list_of(item, 1)(cursor) if cursor.found() == "a list" else [item(cursor)]
-
-    return check
-
-
-def mapping_of(value: Check, names: tuple[str, ...] = ()) -> Check:
-    """A mapping from free names (or from some of the given ones) to one shape."""
-
-    def check(cursor: Cursor) -> dict[str, Any]:
-        result = {}
-        for key, (node, entry) in cursor.entries("a mapping").items():
-            if names and key not in names:
-                cursor.document.note(_unknown(cursor, node, names))
-            else:
-                result[key] = entry.gather(value)
-        return result
-
-    return check
-
-
-def record(required: dict[str, Check], optional: dict[str, Check], what: str) -> Check:
-    """A mapping with known keys."""
-    known = {**required, **optional}
-
-    def check(cursor: Cursor) -> dict[str, Any]:
-        entries = cursor.entries(f"{what}: a mapping")
-        result, meant = {}, set()
-        for key, (node, entry) in entries.items():
-            if key in known:
-                result[key] = entry.gather(known[key])
-            else:
-                cursor.document.note(_unknown(cursor, node, known))
-                meant.add(closest(key, known))
-        # A key that was misspelt is not missing, too.
-        missing = [repr(key) for key in required if key not in entries and key not in meant]
-        if missing:
-            them = "it" if len(missing) == 1 else "them"
-            raise cursor.error(f"found {what} without {', '.join(missing)}, expected {them}")
-        return result
-
-    return check
-
-
-def _unknown(cursor: Cursor, node: Any, names: Iterable[str]) -> ConfigError:
-    shown = node.value[:_LONGEST_KEY]
-    expected = f"one of {', '.join(names)}{did_you_mean(shown, names)}"
-    return cursor.error(f"found unknown key {shown!r}, expected {expected}", node)
-
-
-def unique(item: Check, key: str, what: str) -> Check:
-    """A list of records whose `key` differs."""
-
-    def check(cursor: Cursor) -> list[Any]:
-        seen: set[str] = set()
-        values = []
-        for entry in cursor.items(f"a list of {what}s"):
-            value = entry.gather(item)
-            name = value.get(key) if value else None
-            if name in seen:
-                said = (
-                    f"found {key} {name[:_LONGEST_KEY]!r} a second time, expected each {key} once"
-                )
-                cursor.document.note(cursor.document.error(f"{entry.pointer}/{key}", said))
-            elif name:
-                seen.add(name)
-            values.append(value)
-        return values
-
-    return check
-
-
-def exactly_one(shape: Check, names: tuple[str, ...]) -> Check:
-    """A record of which exactly one of several keys is there."""
-
-    def check(cursor: Cursor) -> Any:
-        before = len(cursor.document.problems)
-        value = shape(cursor)
-        if sum(name in value for name in names) != 1 and len(cursor.document.problems) == before:
-            found = ", ".join(value) or "none"
-            raise cursor.error(f"found {found}, expected exactly one of {', '.join(names)}")
-        return value
-
-    return check
-
-
-# --- The shapes of the files ------------------------------------------------------------------------
-
-STRATEGIES = (
+Strategy: TypeAlias = Literal[
     "auto_fix",
     "context_expand",
     "analyze_then_fix",
     "dependency_check",
     "retry_with_backoff",
     "escalate",
-)
-FIELDS = (
+]
+STRATEGIES: tuple[str, ...] = get_args(Strategy)
+Fact: TypeAlias = Literal[
     "error_type",
     "error_code",
     "message",
@@ -330,256 +163,289 @@ FIELDS = (
     "test",
     "test_name",
     "command",
-)
-CRITERIA = ("lint", "type", "test", "build", "syntax", "command", "custom", "approval")
-RESULT_FORMATS = ("junit", "jest", "go", "libtest")
-TASK_TYPES = ("bug_fix", "feature", "refactor", "security", "config_change")
+]
+CriterionType: TypeAlias = Literal[
+    "lint", "type", "test", "build", "syntax", "command", "custom", "approval"
+]
+TaskType: TypeAlias = Literal["bug_fix", "feature", "refactor", "security", "config_change"]
 
 # --- Tool files -------------------------------------------------------------------------------------
 
 
-def _words(cursor: Cursor) -> str:
-    value = text(cursor)
-    if not value.strip(" "):
-        raise cursor.wrong("text of 1 word or more")
-    return value
+class _Evidence(_Choice):
+    _choices: ClassVar[tuple[str, ...]] = ("literal", "regex")
+
+    literal: Text = ""
+    regex: Regex = ""
 
 
-_regexes = one_or_more(regex)
-
-_detect = exactly_one(
-    record({}, {"literal": text, "regex": regex}, "evidence"), ("literal", "regex")
-)
-
-_field = record(
-    {"match": regex},
-    {"take": one_of("first", "last", "each"), "frame": truth, "join": text},
-    "a field rule",
-)
-
-_block = record(
-    {"id": text, "role": one_of("cause", "summary", "echo", "warning", "retry"), "start": _regexes},
-    {
-        "lead": whole(0, 5),
-        "continue": _regexes,
-        "until": _regexes,
-        "through": _regexes,
-        "acquit": _regexes,
-        "max_lines": whole(1, 100_000),
-        "detected": truth,
-        "closes": truth,
-        "fields": list_of(_field),
-        "requires": list_of(one_of(*FIELDS)),
-        "set": mapping_of(text, FIELDS),
-        "nests": list_of(text),
-        "opens": list_of(text),
-        "kind": text,
-        "rank": whole(0, 99),
-        "reach": whole(1, 100_000),
-    },
-    "a block",
-)
-
-_link = record({"match": regex, "echo": one_of("previous", "next")}, {}, "a link")
-
-_said_folder = record(
-    {"match": regex, "literals": list_of(text, 1)},
-    {
-        "holds": one_of("after", "before", "line"),
-        "until": regex,
-        "any": truth,
-        "package": truth,
-        "module": regex,
-        "separator": text,
-        "line": regex,
-    },
-    "a folder",
-)
-
-_frames_folder = record(
-    {"frame": regex, "separator": text, "roots": list_of(any_text, 1)}, {"any": truth}, "a folder"
-)
+class _FieldRule(Definition):
+    match: Regex
+    take: Literal["first", "last", "each"] = "first"
+    frame: bool = False
+    join: Text = ""
 
 
-def _folder(cursor: Cursor) -> Any:
-    return (_frames_folder if "frame" in cursor.entries("a folder") else _said_folder)(cursor)
+class _Block(Definition):
+    id: Text
+    role: Literal["cause", "summary", "echo", "warning", "retry"]
+    start: Regexes
+    lead: Annotated[int, Field(ge=0, le=5)] = 0
+    continue_: Regexes = Field(default=[], alias="continue")
+    until: Regexes = []
+    through: Regexes = []
+    acquit: Regexes = []
+    max_lines: Annotated[int, Field(ge=1, le=100_000)] = 1
+    detected: bool = False
+    closes: bool = False
+    fields: list[_FieldRule] = []
+    requires: list[Fact] = []
+    set: dict[Fact, Text] = {}
+    nests: list[Text] = []
+    opens: list[Text] = []
+    kind: Text = ""
+    rank: Annotated[int, Field(ge=0, le=99)] = 0
+    reach: Annotated[int, Field(ge=1, le=100_000)] = 1
 
 
-_expect = record(
-    {},
-    {
-        **dict.fromkeys(
-            ("tool", "language", "error_type", "error_code", "message", "path"), any_text
-        ),
-        **dict.fromkeys(("line", "column", "output_line", "frames"), whole(0, 10**9)),
-        "tests": list_of(text),
-        "kind": any_text,
-    },
-    "an expectation",
-)
+class _Link(Definition):
+    match: Regex
+    echo: Literal["previous", "next"]
 
-_sample = record(
-    {"name": text, "text": any_text, "expect": _expect},
-    {"command": text, "exit_code": whole(-255, 255), "root": text},
-    "a sample",
-)
 
-tool_file = record(
-    {"version": whole(1, 1), "tool": text},
-    {
-        "language": text,
-        "kind": text,
-        "check": one_of("lint", "type", "test", "build"),
-        "commands": list_of(_words),
-        "detect": list_of(_detect),
-        "fallback": truth,
-        "over": list_of(text),
-        "innermost": one_of("last", "first"),
-        "library": list_of(regex),
-        "prefixes": list_of(regex),
-        "blocks": unique(_block, "id", "block"),
-        "links": list_of(_link),
-        "folders": list_of(_folder, 1),
-        "results": record(
-            {"format": one_of(*RESULT_FORMATS)},
-            {
-                "environment": text,
-                "argument": text,
-                "append": list_of(text, 1),
-                "insert": list_of(text, 1),
-                "leave_out": list_of(text, 1),
-                "when": list_of(_words, 1),
-                "reports": list_of(text, 1),
-            },
-            "results",
-        ),
-        "narrow": record(
-            {"unit": one_of("file", "folder"), "form": text, "files": list_of(text, 1)},
-            {
-                "option": list_of(text, 1),
-                "shared": list_of(text, 1),
-                "selects": list_of(text, 1),
-                "values": list_of(text, 1),
-                "when": list_of(_words, 1),
-                "search": record({"variable": text, "folders": list_of(text, 1)}, {}, "a search"),
-            },
-            "how to name tests",
-        ),
-        "launches": list_of(_words, 1),
-        "scripts": record(
-            {"run": list_of(_words, 1)},
-            {"names": mapping_of(text), "separator": text, "flags": list_of(text, 1)},
-            "scripts",
-        ),
-        "fix_commands": list_of(
-            record(
-                {"when": list_of(_words, 1), "command": list_of(text, 1)},
-                {
-                    "drop": list_of(text, 1),
-                    "otherwise": list_of(list_of(text, 1), 1),
-                    "alone": list_of(text),
-                },
-                "a fix command",
-            )
-        ),
-        "samples": list_of(_sample),
-    },
-    "a tool file",
-)
+class _SaidFolder(Definition):
+    match: Regex
+    literals: Texts
+    holds: Literal["after", "before", "line"] = "after"
+    until: Regex = ""
+    any: bool = False
+    package: bool = False
+    module: Regex = ""
+    separator: Text = ""
+    line: Regex = ""
+
+
+class _FramesFolder(Definition):
+    frame: Regex
+    separator: Text
+    roots: Annotated[list[str], Field(min_length=1)]
+    any: bool = False
+
+
+def _kind_of_folder(value: Any) -> str:
+    is_frames = "frame" in value if isinstance(value, dict) else isinstance(value, _FramesFolder)
+    return "frames" if is_frames else "said"
+
+
+_Folder = Annotated[
+    Annotated[_SaidFolder, Tag("said")] | Annotated[_FramesFolder, Tag("frames")],
+    Discriminator(_kind_of_folder),
+]
+
+
+class _Expectation(Definition):
+    tool: str = ""
+    language: str = ""
+    error_type: str = ""
+    error_code: str = ""
+    message: str = ""
+    path: str = ""
+    line: Count = 0
+    column: Count = 0
+    output_line: Count = 0
+    frames: Count = 0
+    tests: list[Text] = []
+    kind: str = ""
+
+
+class _Sample(Definition):
+    name: Text
+    text: str
+    expect: _Expectation
+    command: Text = ""
+    exit_code: Annotated[int, Field(ge=-255, le=255)] = 0
+    root: Text = ""
+
+
+class _Results(Definition):
+    format: Literal["junit", "jest", "go", "libtest"]
+    environment: Text = ""
+    argument: Text = ""
+    append: Texts = []
+    insert: Texts = []
+    leave_out: Texts = []
+    when: Phrases = []
+    reports: Texts = []
+
+
+class _Search(Definition):
+    variable: Text
+    folders: Texts
+
+
+class _Narrow(Definition):
+    unit: Literal["file", "folder"]
+    form: Text
+    files: Texts
+    option: Texts = []
+    shared: Texts = []
+    selects: Texts = []
+    values: Texts = []
+    when: Phrases = []
+    search: _Search | None = None
+
+
+class _Scripts(Definition):
+    run: Phrases
+    names: dict[str, Text] = {}
+    separator: Text = ""
+    flags: Texts = []
+
+
+class _FixCommand(Definition):
+    when: Phrases
+    command: Texts
+    drop: Texts = []
+    otherwise: Annotated[list[Texts], Field(min_length=1)] = []
+    alone: list[Text] = []
+
+
+class ToolFile(Definition):
+    """A tool file."""
+
+    version: Literal[1]
+    tool: Text
+    language: Text = ""
+    kind: Text = ""
+    check: Literal["lint", "type", "test", "build"] = "lint"
+    commands: list[Words] = []
+    detect: list[_Evidence] = []
+    fallback: bool = False
+    over: list[Text] = []
+    innermost: Literal["last", "first"] = "last"
+    library: list[Regex] = []
+    prefixes: list[Regex] = []
+    blocks: Annotated[list[_Block], AfterValidator(lambda all_: unique(all_, "id"))] = []
+    links: list[_Link] = []
+    folders: Annotated[list[_Folder], Field(min_length=1)] = []
+    results: _Results | None = None
+    narrow: _Narrow | None = None
+    launches: Phrases = []
+    scripts: _Scripts | None = None
+    fix_commands: list[_FixCommand] = []
+    samples: list[_Sample] = []
+
 
 # --- Pattern files ----------------------------------------------------------------------------------
 
 
-def _weight(cursor: Cursor) -> str | float:
-    expected = "strong, weak or a number above 0, up to 1"
-    value = cursor.scalar(("str", "float", "int"), expected)
-    if value in {"strong", "weak"}:
+def _weight(value: Any) -> str | float:
+    names = ("strong", "weak")
+    if isinstance(value, str) and value in names:
         return value
-    try:
-        number = float(value)
-    except ValueError:
-        raise cursor.wrong(expected + did_you_mean(value, ("strong", "weak"))) from None
-    if not 0 < number <= 1:  # also where it is no number (.nan)
-        raise cursor.wrong(expected)
-    return number
+    if isinstance(value, (int, float)) and value is not True and 0 < value <= 1:
+        return float(value)
+    hint = did_you_mean(value, names) if isinstance(value, str) else ""
+    raise ValueError(f"strong, weak or a number above 0, up to 1{hint}")
 
 
-_text_keys: dict[str, Check] = {"literal": text, "word": text, "regex": regex, "slow": truth}
+class _Alternative(_Choice):
+    _choices: ClassVar[tuple[str, ...]] = ("literal", "word", "regex")
 
-_alternative = exactly_one(record({}, _text_keys, "a signal"), ("literal", "word", "regex"))
-
-_any_keys: dict[str, Check] = {**_text_keys, "any": list_of(_alternative, 1)}
-
-_negated = exactly_one(record({}, _any_keys, "a signal"), ("literal", "word", "regex", "any"))
-
-_signal = exactly_one(
-    record(
-        {},
-        {
-            **_any_keys,
-            "not": _negated,
-            "w": _weight,
-            "in": one_of("anywhere", "message", "tool", "code", "kind"),
-        },
-        "a signal",
-    ),
-    ("literal", "word", "regex", "any", "not"),
-)
+    literal: Text = ""
+    word: Text = ""
+    regex: Regex = ""
+    slow: bool = False
 
 
-def _pattern(signal: Check) -> Check:
-    return record(
-        {
-            "id": text,
-            "signals": list_of(signal, 1),
-            "strategy": one_of(*STRATEGIES),
-            "description": text,
-        },
-        {
-            "max_auto_retries": whole(0, 1000),
-            "auto_fixable": truth,
-            "kind": text,
-            "language": text,
-            "fix_command": text,
-            "alternatives": list_of(one_of(*STRATEGIES)),
-            "non_retryable": truth,
-            "examples": list_of(text),
-            "near_misses": list_of(text),
-        },
-        "a pattern",
+class _Negated(_Alternative):
+    _choices: ClassVar[tuple[str, ...]] = ("literal", "word", "regex", "any")
+
+    any: Annotated[list[_Alternative], Field(min_length=1)] = []
+
+
+class _Signal(_Negated):
+    _choices: ClassVar[tuple[str, ...]] = ("literal", "word", "regex", "any", "not_")
+
+    not_: _Negated | None = Field(default=None, alias="not")
+    w: Annotated[Any, AfterValidator(_weight)] = "strong"
+    in_: Literal["anywhere", "message", "tool", "code", "kind"] = Field(
+        default="anywhere", alias="in"
     )
 
 
-_criterion = record(
-    {"name": text, "type": one_of(*CRITERIA)},
-    dict.fromkeys(("command", "description", "expected", "scope", "agent"), text),
-    "a criterion",
-)
+class _Pattern(Definition):
+    id: Text
+    strategy: Strategy
+    description: Text
+    max_auto_retries: Annotated[int, Field(ge=0, le=1000)] = 0
+    auto_fixable: bool = False
+    kind: Text = ""
+    language: Text = ""
+    fix_command: Text = ""
+    alternatives: list[Strategy] = []
+    non_retryable: bool = False
+    examples: list[Text] = []
+    near_misses: list[Text] = []
 
 
-def _pattern_file(version: int) -> Check:
-    signal: Check = text if version == 1 else _signal
-    return record(
-        {"version": whole(1, 2)},
-        {
-            "extends": one_of("default"),
-            "patterns": unique(_pattern(signal), "id", "pattern"),
-            "strategies": mapping_of(
-                record({"description": text}, {"steps": list_of(text)}, "a strategy"), STRATEGIES
-            ),
-            "success_criteria": mapping_of(list_of(_criterion), TASK_TYPES),
-        },
-        "a pattern file",
-    )
+def _without_case(expression: str, info: ValidationInfo) -> str:
+    return _taken(expression, info, "(?i)")
 
 
-def pattern_file(cursor: Cursor) -> dict[str, Any]:
-    """A failure-patterns.yml of version 1 or 2."""
-    entries = cursor.entries("a pattern file: a mapping")
-    if "version" not in entries:
-        raise cursor.error(
-            "found a pattern file without 'version', expected version: 1 or version: 2"
-        )
-    version = whole(1, 2)(entries["version"][1])
-    value: dict[str, Any] = _pattern_file(version)(cursor)
-    return value
+class _Pattern1(_Pattern):
+    signals: Annotated[list[Annotated[Text, AfterValidator(_without_case)]], Field(min_length=1)]
+
+
+class _Pattern2(_Pattern):
+    signals: Annotated[list[_Signal], Field(min_length=1)]
+
+
+class _Strategy(Definition):
+    description: Text
+    steps: list[Text] = []
+
+
+class _Criterion(Definition):
+    name: Text
+    type: CriterionType
+    command: Text = ""
+    description: Text = ""
+    expected: Text = ""
+    scope: Text = ""
+    agent: Text = ""
+
+
+class _PatternFile(Definition):
+    version: Literal[1, 2]
+    extends: Literal["default"] = "default"
+    strategies: dict[Strategy, _Strategy] = {}
+    success_criteria: dict[TaskType, list[_Criterion]] = {}
+
+
+class PatternFile1(_PatternFile):
+    """A failure-patterns.yml of version 1, whose signals are regexes that ignore letter case."""
+
+    patterns: Annotated[list[_Pattern1], AfterValidator(lambda all_: unique(all_, "id"))] = []
+
+
+class PatternFile(_PatternFile):
+    """A failure-patterns.yml of version 2."""
+
+    patterns: Annotated[list[_Pattern2], AfterValidator(lambda all_: unique(all_, "id"))] = []
+
+
+def pattern_model(data: Any) -> type[Definition]:
+    """What the data of a pattern file is read as."""
+    return PatternFile1 if isinstance(data, dict) and data.get("version") == 1 else PatternFile
+
+
+def model_of(data: Any) -> type[Definition]:
+    """The same of either kind of file: one with a tool or its blocks is a tool file."""
+    is_tool = isinstance(data, dict) and data.keys() & {"tool", "blocks", "detect"}
+    return ToolFile if is_tool else pattern_model(data)
+
+
+def plain(definition: Definition) -> dict[str, Any]:
+    """The data of a checked file, as the core reads it: what is said, regexes always in lists."""
+    return definition.model_dump(by_alias=True, exclude_unset=True, exclude_none=True)

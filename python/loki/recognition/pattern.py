@@ -14,9 +14,12 @@ from loki.recognition import builtin
 from loki.recognition.html_repr import match_html
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from loki.recognition.text import Text
+
+OWN, LEARNED = "failure-patterns.yml", "learned-patterns.yml"
+"""In a project's ``.loki``: patterns that people write, and those that they approved, which loki writes."""
 
 HIGH, MEDIUM, LEAST = 0.7, 0.5, 0.30
 
@@ -191,9 +194,31 @@ class PatternSet:
         Raises:
             ConfigError: it cannot be read, or is not as it should be; nothing is half-loaded.
         """
-        from loki.recognition import definition_file as definition
+        from loki.base.yaml_document import content
 
-        return PatternSet.loads(definition.content(path), name=str(path))
+        return PatternSet.loads(content(path), name=str(path))
+
+    @staticmethod
+    def of_project(folder: Path) -> PatternSet:
+        """The set in force in a project: its own or the built-in one, and what it learned.
+
+        Args:
+            folder: the project's ``.loki``.
+
+        Raises:
+            ConfigError: a file cannot be read, or is not as it should be.
+        """
+        own, learned = folder / OWN, folder / LEARNED
+        known = PatternSet.load(own) if own.exists() else PatternSet.default()
+        if not learned.exists():
+            return known
+        return known.with_patterns(PatternSet.load(learned).definition.get("patterns", []))
+
+    def with_patterns(self, entries: Iterable[Mapping[str, Any]]) -> PatternSet:
+        """The set with more patterns of version 2; where it has one of that name, its own stays."""
+        more = [{**entry, "version": 2} for entry in entries if entry["id"] not in self.patterns]
+        known = self.definition.get("patterns", [])
+        return PatternSet({**self.definition, "patterns": [*known, *more]})
 
     @staticmethod
     def loads(yaml: str | bytes, name: str = "failure-patterns.yml") -> PatternSet:
@@ -218,13 +243,9 @@ class PatternSet:
             ... ''').match("no flux")[0].pattern
             'flux'
         """
-        from loki.recognition import definition_file as definition
-        from loki.recognition import definition_inspection, definition_schema
+        from loki.recognition import definition_inspection
 
-        document = definition.read(yaml, name, definition_schema.pattern_file)
-        for problem in definition_inspection.pattern_errors(document):
-            raise problem
-        return PatternSet.of(document.value)
+        return PatternSet.of(definition_inspection.read_patterns(yaml, name))
 
     @staticmethod
     def of(definition: Mapping[str, Any]) -> PatternSet:

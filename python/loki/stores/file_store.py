@@ -25,6 +25,7 @@ IGNORED = """\
 *
 !config.toml
 !failure-patterns.yml
+!learned-patterns.yml
 !verification-gates.yml
 """
 

@@ -35,16 +35,16 @@ def test_check(project: Path) -> None:
         0,
         "answer.yml: fine; plan → implement → polish → verify; agents: architect, tech-lead, qa\n",
     )
-    text = PIPELINE.replace("mode: plan", "mode: plna").replace("inputs: [plan]", "inputs: [plam]")
+    text = PIPELINE.replace("inputs: [plan]", "inputs: [plam]")
     (project / "answer.yml").write_text(text)
     code, out, _ = loki("check", "answer.yml", cwd=project)
     assert code == 2
     assert [line.split(": ", 1)[0] for line in out.splitlines()] == [
-        "answer.yml:8:11", "answer.yml:15:14", "answer.yml:22:14", "answer.yml"
+        "answer.yml:15:14", "answer.yml:22:14", "answer.yml"
     ]  # fmt: skip
-    assert out.endswith("answer.yml: cannot be used: 3 problems\n")
+    assert out.endswith("answer.yml: cannot be used: 2 problems\n")
     code, out, _ = loki("check", "answer.yml", "--json", cwd=project)
-    assert len(json.loads(out)["problems"]) == 3
+    assert len(json.loads(out)["problems"]) == 2
     code, _, err = loki("run", "answer.yml", cwd=project)
     assert (code, err.split(": ", 1)[0]) == (2, "loki")
 

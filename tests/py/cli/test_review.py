@@ -58,7 +58,7 @@ def test_the_list_tells_what_there_is_to_decide(project: Path) -> None:
         f"pattern {ids(project)['pattern']} (1 of 2, since 2026-04-04)",
         "  from    task-3: FROB-ERR flange 3 misaligned: sprocket drift 3",
         "  matches task-1, task-2, task-3",
-        "  adds to .loki/failure-patterns.yml:\n    - id: ",
+        "  adds to .loki/learned-patterns.yml:\n    - id: ",
         "      - word: 'misaligned: sprocket drift'",
         f"rule {ids(project)['rule']} (2 of 2, since 2026-04-04)",
         "  rule    Never edit gen/ by hand.",
@@ -76,7 +76,7 @@ def test_nothing_to_decide(tmp_path: Path) -> None:
 def test_approving_a_pattern_makes_it_known(project: Path) -> None:
     code, out, _ = loki("review", "--approve", ids(project)["pattern"], "--by", "ada", cwd=project)
     assert code == 0
-    assert re.search(r"approved pattern-\w+: added [\w-]+ to .*failure-patterns\.yml", out)
+    assert re.search(r"approved pattern-\w+: added [\w-]+ to .*learned-patterns\.yml", out)
     assert "1 more to decide." in out
     text = "src/new.py:7: FROB-ERR flange 77 misaligned: sprocket drift 5"
     code, out, _ = loki("patterns", "test", "--text", text, cwd=project)
@@ -141,11 +141,11 @@ def test_misuse_is_one_sentence(project: Path, arguments: list[str], message: st
 
 def test_a_file_that_would_not_load_is_left_alone(project: Path) -> None:
     own = project / ".loki/failure-patterns.yml"
-    own.write_text("# mine\nversion: 1\npatterns: []\n")
+    own.write_text("# mine\nversion: 7\n")
     code, _, err = loki("review", "--approve", "pattern", cwd=project)
     assert code == 2
-    assert "found version 1, which cannot say the signals of" in err
-    assert own.read_text() == "# mine\nversion: 1\npatterns: []\n"
+    assert "failure-patterns.yml:2:10: found 7" in err
+    assert own.read_text() == "# mine\nversion: 7\n"
     assert len(ids(project)) == 2
 
 

@@ -223,7 +223,7 @@ def test_a_missing_file(tmp_path: Path) -> None:
         loki.PatternSet.load(tmp_path / "none.yml")
     path = tmp_path / "mine.yml"
     path.write_text("version: 2\npatterns: 7\n")
-    with pytest.raises(loki.ConfigError, match=r"mine\.yml:2:11: found a number 7"):
+    with pytest.raises(loki.ConfigError, match=r"mine\.yml:2:11: found 7"):
         loki.PatternSet.load(path)
 
 

@@ -111,6 +111,9 @@ def _is_in(command: tuple[str, ...], words: tuple[str, ...]) -> bool:
 def test_tool_files_are_what_the_build_compiled() -> None:
     known = {"tools": builtin.tools(), "patterns": builtin.patterns()}
     assert builtin.compile_definitions(TOOLS.parent) == known
+    assert [tool["tool"] for tool in builtin.tools()] == [
+        f.stem for f in sorted(TOOLS.glob("*.yml"))
+    ]
 
 
 def test_what_tools_offer_besides_their_output() -> None:

@@ -22,7 +22,6 @@ import yaml
 
 from loki.action.checks.check import DEFAULT_TIMEOUT, PARSES, Check, plain_words, script_name
 from loki.action.checks.imports.project_files import Files
-from loki.action.gates.yaml_model import Strict, read_beside
 from loki.action.processes.command_line import (
     leading_assignments,
     split_command_line,
@@ -30,7 +29,7 @@ from loki.action.processes.command_line import (
 )
 from loki.base.error import ConfigError, UsageError
 from loki.base.toml import tomllib
-from loki.recognition.definition_file import Source
+from loki.base.yaml_document import Document, Strict, read_beside
 from loki.recognition.fix import fix_for
 from loki.recognition.pattern import Criterion
 from loki.recognition.shell_line import split_commands
@@ -293,10 +292,9 @@ def _ci(files: Files) -> Iterator[Command]:
 
 def _of_ci(files: Files, path: str, system: _System) -> Iterator[Command]:
     try:
-        source = Source(files.read(path) or b"", path)
-        root = source.compose()
+        root = Document(files.read(path) or b"", path).root
     except ConfigError:
-        return  # of no use to CI either, or with tags that only one CI system knows
+        return  # of no use to CI either
     names = {command.words: command.kind for look in _NAMED for command in look(files)}
     for line, text in _texts(root, system.at, system.elsewhere):
         for offset, written in enumerate(text.split("\n")[:MAX_LINES]):

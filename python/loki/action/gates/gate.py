@@ -18,12 +18,13 @@ from loki.action.changes.change import Change, Edit
 from loki.action.changes.forbidden_changes import Breach, refusals
 from loki.action.changes.tree import Tree
 from loki.action.checks.imports.project_files import Files
-from loki.action.gates.yaml_model import Strict, plain, read, read_beside
 from loki.action.processes.command_line import split_command_line
 from loki.base import glob
 from loki.base.error import UsageError
+from loki.base.text_format import did_you_mean
 from loki.base.time import seconds
-from loki.recognition.definition_file import Source, content, did_you_mean
+from loki.base.yaml_document import Document, Strict, content, read_beside
+from loki.base.yaml_text import load_file
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
 
@@ -391,16 +392,12 @@ def read_gates(text: str | bytes, name: str = GATES_FILE) -> Gates:
         >>> gates.for_task("feature", "high")
         ('syntax_check', 'import_check', 'schema_check')
     """
-    own = read(text, name, Gates)
+    document = Document(text, name)
+    own = document.read(Gates)
     if own.extends is None:
         return own
-    below = Path(__file__).with_name(GATES_FILE).read_bytes()
-    return Gates.model_validate(_merged(_said(below, GATES_FILE), _said(text, name)))
-
-
-def _said(text: str | bytes, name: str) -> Any:
-    source = Source(text, name)
-    return plain(source.compose(), source)
+    below = load_file(Path(__file__).with_name(GATES_FILE))
+    return Gates.model_validate(_merged(below, document.data))
 
 
 def _merged(under: Any, over: Any) -> Any:

@@ -32,10 +32,10 @@ from loki.action.checks.imports import (
 from loki.action.checks.imports.node_resolution import package_of
 from loki.action.checks.imports.project_files import above
 from loki.action.gates.gate import ADVISORY, BLOCKING, Subject, Violation
-from loki.action.gates.yaml_model import Strict, read_beside
 from loki.action.strategies.dependency.installed import PythonEnvironment, environment
 from loki.base import glob
 from loki.base.grammar import INSTALL
+from loki.base.yaml_document import Strict, read_beside
 
 # --- Whether what an import names outside of the project is absent ------------------------------------
 

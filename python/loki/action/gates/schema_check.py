@@ -31,12 +31,11 @@ from pydantic import (
 )
 
 from loki import config
-from loki.action.gates import data_parsers, gate, yaml_model
+from loki.action.gates import data_parsers, gate
 from loki.action.gates.gate import ADVISORY, BLOCKING, Subject, Violation
-from loki.action.gates.yaml_model import Strict
 from loki.base.error import ConfigError
 from loki.base.toml import place_of, tomllib
-from loki.recognition.definition_file import Source
+from loki.base.yaml_document import Document, Strict, complaint, node_at
 from loki.recognition.pattern import PatternSet
 
 # --- What manifests look like, as far as every tool agrees --------------------------------------------
@@ -260,7 +259,7 @@ def _violation(
     elif problem["type"] == "extra_forbidden":
         description = f"found {where!r}, which is no key there"
     else:
-        description = f"{where or 'the file'}: {yaml_model.complaint(problem)}"
+        description = f"{where or 'the file'}: {complaint(problem)}"
     # A key that is not known may be newer than this release.
     severity = ADVISORY if problem["type"] == "extra_forbidden" else BLOCKING
     return Violation(GATE, severity, path, description, *place(text, keys))
@@ -288,10 +287,10 @@ def _json(text: str) -> Any:
 def _place_in_json(text: str, keys: Keys) -> Place:
     """Line and column of a value; JSON is YAML's flow style, but for tabs."""
     try:
-        node = Source(data_parsers.plain_json(text).replace("\t", " "), "").compose()
+        node = Document(data_parsers.plain_json(text).replace("\t", " "), "").root
     except ConfigError:
         return None, None
-    node = yaml_model.node_at(node, keys)
+    node = node_at(node, keys)
     return node.start_mark.line + 1, node.start_mark.column + 1
 
 
@@ -318,5 +317,6 @@ _CHECKS: Mapping[str, _Check] = {
     "pyproject.toml": partial(_by_model, PyProject, tomllib.loads, _place_in_toml),
     ".loki/config.toml": partial(_own, config.loads),
     ".loki/failure-patterns.yml": partial(_own, PatternSet.loads),
+    ".loki/learned-patterns.yml": partial(_own, PatternSet.loads),
     ".loki/verification-gates.yml": partial(_own, gate.read_gates),
 }

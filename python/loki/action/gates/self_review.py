@@ -22,8 +22,8 @@ from loki.action.changes.tree import Tree
 from loki.action.gates.added_lines import Addition, Finding, additions
 from loki.action.gates.gate import ADVISORY, BLOCKING, Violation
 from loki.action.gates.stubs import stub_findings
-from loki.action.gates.yaml_model import Strict
 from loki.base.secret import mask_secrets, unnamed
+from loki.base.yaml_document import Strict
 from loki.decision.path_kinds import in_scope, kinds_of_path, path_kinds
 
 GATE = "self_review"

@@ -11,8 +11,8 @@ from functools import cache
 
 from loki.action.gates.added_lines import Addition, Finding
 from loki.action.gates.gate import BLOCKING
-from loki.action.gates.yaml_model import Strict, read_beside
 from loki.base.python_tree import Function, dotted, python_tree, string_of, written
+from loki.base.yaml_document import Strict, read_beside
 
 
 class _Knowledge(Strict):

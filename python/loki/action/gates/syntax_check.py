@@ -28,10 +28,10 @@ from loki.action.checks.command_detection import MANIFEST
 from loki.action.gates.added_lines import lex
 from loki.action.gates.data_parsers import PARSERS, Problem
 from loki.action.gates.gate import ADVISORY, BLOCKING, Subject, Validation, Violation
-from loki.action.gates.yaml_model import Strict, read_beside
 from loki.action.processes import process
 from loki.action.processes.command_line import find_program
 from loki.base.grammar import INSTALL, Grammar, parse, place
+from loki.base.yaml_document import Strict, read_beside
 from loki.recognition.failure import recognize
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from loki.action.loop.loop_events import Begin, Wait, Waited, prepend
-from loki.action.pipelines.pipeline_file import Known, StageView
+from loki.action.pipelines.pipeline_file import StageView
 from loki.action.pipelines.pipeline_state import (
     OVER,
     SETTLED,
@@ -62,7 +62,7 @@ def enter(state: RunState, now: datetime) -> Step:
         return end(replace(state, at=None), Phase.DONE, "success", reason)
     stage = waiting[0]
     state = replace(state, at=stage.id, resumes_in=None)
-    if stage.condition is None:
+    if not stage.condition:
         return admit(state, now)
     return replace(state, phase=Phase.CONDITION), (ReadOutputs(),)
 
@@ -247,23 +247,19 @@ def _begin(state: RunState, _event: Begin, now: datetime) -> Step:
 
 def _examined(state: RunState, event: OutputsRead, now: datetime) -> Step:
     stage = state.here
-    assert stage.condition is not None
-    if stage.condition.holds(_known(state, event)):
+    views = {
+        id_: StageView(stage.status, stage.files, event.outputs.get(id_, {}))
+        for id_, stage in state.stages.items()
+        if stage.status in SETTLED
+    }
+    wrong = [one for one in stage.condition if not one.holds(views, state.parameters)]
+    if not wrong:
         return admit(state, now)
-    reason = f"its condition does not hold: {' '.join(stage.condition.text.split())}"
+    reason = f"its condition does not hold: {wrong[0]}"
     state = with_stage(
         state, stage.id, status="skipped", reason=reason, digest=stage.digest, ended=now
     )
     return prepend((say(state, "status=skipped"),), enter(state, now))
-
-
-def _known(state: RunState, event: OutputsRead) -> Known:
-    views = {
-        id_: StageView(stage.status, stage.attempts, stage.files, event.outputs.get(id_, {}))
-        for id_, stage in state.stages.items()
-        if stage.status in SETTLED
-    }
-    return Known(views, state.parameters)
 
 
 def _approved(state: RunState, event: Approved, now: datetime) -> Step:

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 # --- A pipeline as its file has it --------------------------------------------------------------------
 
-MODES = ("plan", "agent")
-BACKOFFS = ("exponential", "linear", "fixed")
-ROLLBACKS = ("none", "undo", "all")
 CLOSED_LOOP = "closed-loop-execution"
 """The skill that names the loop itself."""
 
@@ -63,7 +60,7 @@ class StageSpec:
         description: what it is to achieve.
         mode: ``plan`` writes documents, ``agent`` is the closed loop.
         inputs: names of parameters and of outputs of earlier stages; outputs: what it hands on.
-        condition: whether it runs at all; None: always.
+        condition: what must be so for it to run at all.
         requires_approval: a person must agree before it begins.
         timeout_seconds: wall time for all its tries.
         retry: how it is tried again.
@@ -79,7 +76,7 @@ class StageSpec:
     mode: str = "agent"
     inputs: tuple[str, ...] = ()
     outputs: tuple[Output, ...] = ()
-    condition: Condition | None = None
+    condition: tuple[Condition, ...] = ()
     requires_approval: bool = False
     timeout_seconds: float = 1800.0
     retry: Retry = Retry()

@@ -57,8 +57,8 @@ LOG = "logs/rules.jsonl"
 ASIDE = "set-aside"
 """Folder of what commands had left in such places."""
 
-FILES = ("config.toml", "verification-gates.yml", "failure-patterns.yml")
-"""What a person wrote in ``.loki/``."""
+FILES = ("config.toml", "verification-gates.yml", "failure-patterns.yml", "learned-patterns.yml")
+"""What a person wrote in ``.loki/``, or approved."""
 
 OF_TASK = ("approvals.jsonl", "undo/journal.jsonl", "judged.json", "before.json", "baseline.json")
 """What says of a task at work what people approved, what it changed, and what had failed before it."""

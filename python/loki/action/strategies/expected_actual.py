@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from loki.action.gates.yaml_model import Strict, read_beside
+from loki.base.yaml_document import Strict, read_beside
 
 MAX_LINES, MAX_LENGTH = 200, 400
 """Lines that are looked at, and characters of each; chosen, not measured."""

@@ -20,6 +20,7 @@ from loki.action.processes.process import outlived_by_commands
 from loki.action.task import limited, retries_of
 from loki.base import atomic_file
 from loki.base.error import UsageError
+from loki.base.text_format import did_you_mean
 from loki.base.time import Duration, isoformat
 from loki.execution.assembly import resolved
 from loki.execution.stop_request import ALL, LOOK, Word, home, is_at_work, released
@@ -34,7 +35,6 @@ from loki.memory.task_record import Awaited, Intervention, Outcome, TaskRecord, 
 from loki.people.approval import PREFIX, Approval, Approvals
 from loki.people.escalation import Escalations, answer_sentence, with_answer
 from loki.people.person import user
-from loki.recognition.definition_file import did_you_mean
 
 if TYPE_CHECKING:
     from loki.action.agent_protocol import Reviewer

@@ -22,7 +22,6 @@ from loki.base.secret import masked
 from loki.base.time import isoformat, moment
 from loki.base.yaml_text import dump, entity
 from loki.memory.store import Store
-from loki.recognition.pattern_file_edit import as_entry
 
 # --- A candidate and its page -------------------------------------------------------------------------
 
@@ -111,7 +110,7 @@ class Candidate:
     def pattern(
         entry: Mapping[str, Any], sources: Iterable[Source], created_at: str, *, body: str = ""
     ) -> Candidate:
-        """A candidate for a pattern: ``entry`` as it would stand in failure-patterns.yml."""
+        """A candidate for a pattern: ``entry`` as it would stand in a pattern file."""
         key = digest(dump(entry.get("signals")))
         return Candidate("pattern", key, dict(entry), tuple(sources), created_at, body)
 
@@ -176,6 +175,11 @@ def render_candidate(candidate: Candidate) -> str:
         f"- `loki review --defer {candidate.id}`"
     )
     return yaml_text.page(fields, parts)
+
+
+def as_entry(entry: Mapping[str, Any]) -> list[str]:
+    """The lines of a pattern as it stands in a list of them."""
+    return dump([dict(entry)], indented=True, width=10**6).splitlines()
 
 
 def read(text: str) -> Candidate:

@@ -1,14 +1,13 @@
 """Learned rules, which every later task is told, and the review in which people decide on candidates.
 
 Each rule is a page in ``.loki/memory/learned/``: approved, or written by a person. The head is optional;
-the rule is what stands below it. A review makes one decision at a time, and writes the project's pattern
-file only with what loads.
+the rule is what stands below it. Approved patterns stand in a file of their own, which loki writes whole; a
+review makes one decision at a time, and writes only what loads.
 """
 
 from __future__ import annotations
 
 import logging
-import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,13 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loki.base import atomic_file, locks, yaml_text
+from loki.base.error import ConfigError
 from loki.base.time import moment
 from loki.base.tokens import tokens
 from loki.memory.dead_letter import DeadLetter
 from loki.memory.dead_letter_log import DeadLetterLog
 from loki.memory.learning.candidate import APPROVED, Candidate, Candidates
-from loki.recognition.definition_file import content
-from loki.recognition.pattern_file_edit import add_pattern
+from loki.recognition.pattern import LEARNED, PatternSet
 
 if TYPE_CHECKING:
     from loki.memory.store import Store
@@ -128,6 +127,10 @@ AT_MOST = 10
 EVERY = timedelta(days=7)
 """From one review to the next."""
 
+HEAD = (
+    "# Patterns that `loki review` learned. It writes this file: yours is failure-patterns.yml.\n"
+)
+
 OFTEN = 3
 """Deferrals beyond which a candidate is pointed out."""
 
@@ -155,13 +158,13 @@ class Review:
     Args:
         candidates: what is decided on.
         letters: the dead letters that a pattern is tried with.
-        pattern_file: the project's failure-patterns.yml, which need not be there.
+        folder: the project's ``.loki``, which need not be there.
     """
 
-    def __init__(self, candidates: Candidates, letters: DeadLetterLog, pattern_file: Path) -> None:
+    def __init__(self, candidates: Candidates, letters: DeadLetterLog, folder: Path) -> None:
         self._candidates = candidates
         self._letters = letters
-        self.pattern_file = pattern_file
+        self.pattern_file = folder / LEARNED
 
     def agenda(self, now: datetime) -> Agenda:
         """What there is to decide now."""
@@ -178,9 +181,7 @@ class Review:
         return self._letters.matched_by(candidate.content)
 
     def approve(self, id_: str, by: str, now: datetime) -> Candidate:
-        """Learn it: a rule goes to ``memory/learned/``, a pattern to the project's pattern file.
-
-        What a person wrote in that file stays as it is, comments and all.
+        """Learn it: a rule goes to ``memory/learned/``, a pattern to ``learned-patterns.yml``.
 
         Args:
             id_: of the candidate, or how that begins.
@@ -189,7 +190,8 @@ class Review:
 
         Raises:
             UsageError: there is no such candidate, or it was rejected.
-            ConfigError: the pattern file would not load; it is as it was, and the candidate open.
+            ConfigError: the pattern cannot be used, there is another one of its name, or a pattern
+                file does not load; nothing is written, and the candidate open.
             StoreError: something could not be written.
         """
         with self._alone():
@@ -209,14 +211,20 @@ class Review:
             return self._candidates.defer(id_, by, now)
 
     def _add(self, candidate: Candidate) -> None:
-        path = self.pattern_file.resolve()  # a link stays one
-        there = path.exists()
-        old = content(path) if there else None
-        new = add_pattern(old, candidate.content, str(self.pattern_file))
-        if new == old:
+        path, entry = self.pattern_file, candidate.content
+        is_there = path.exists()
+        learned = PatternSet.load(path).definition.get("patterns", []) if is_there else []
+        if entry in learned:
             return
-        mode = stat.S_IMODE(path.stat().st_mode) if there else 0o600
-        atomic_file.write_atomic(path, new, mode)
+        if entry["id"] in PatternSet.of_project(path.parent).patterns:
+            reason = f"found another pattern {entry['id']!r}, expected a name that is free"
+            raise ConfigError(reason, file=candidate.document)
+        text = HEAD + yaml_text.dump({"version": 2, "patterns": [*learned, entry]}, indented=True)
+        try:
+            PatternSet.loads(text)
+        except ConfigError as error:
+            raise ConfigError(error.reason, file=candidate.document) from error
+        atomic_file.write_atomic(path, text.encode(), 0o600)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

@@ -120,7 +120,7 @@ def draw(
     patterns: PatternSet,
     tried: frozenset[str] = frozenset(),
 ) -> dict[str, Any] | None:
-    """A pattern, as it would stand in failure-patterns.yml, or None where none can be drawn.
+    """A pattern, as it would stand in a pattern file, or None where none can be drawn.
 
     Args:
         sources: failures that no pattern knew and that are alike.
@@ -155,7 +155,7 @@ def matches(entry: Mapping[str, Any], failure: Failure, patterns: PatternSet) ->
     """Whether a pattern would be what a failure matches best, well enough to count."""
     if _alone(entry) is None:
         return False
-    return _is_best(entry, Evidence.of(failure), with_pattern(patterns, entry))
+    return _is_best(entry, Evidence.of(failure), patterns.with_patterns([entry]))
 
 
 def _alone(entry: Mapping[str, Any]) -> PatternSet | None:
@@ -176,19 +176,13 @@ def _holds(
     alone = _alone(entry)
     if alone is None or any(alone.match(other.text, other.language) for other in others):
         return False
-    extended = with_pattern(patterns, entry)
+    extended = patterns.with_patterns([entry])
     return all(_is_best(entry, source, extended) for source in sources)
 
 
 def _is_best(entry: Mapping[str, Any], seen: Evidence, extended: PatternSet) -> bool:
     best = next(iter(extended.match(seen.text, seen.language)), None)
     return best is not None and best.pattern == entry["id"] and best.confidence >= MEDIUM
-
-
-def with_pattern(patterns: PatternSet, entry: Mapping[str, Any]) -> PatternSet:
-    """A pattern set with one more pattern of version 2."""
-    known = patterns.definition
-    return PatternSet({**known, "patterns": [*known["patterns"], {**entry, "version": 2}]})
 
 
 # --- Signals ----------------------------------------------------------------------------------------
@@ -285,7 +279,7 @@ def _examples(
     entry: Mapping[str, Any], seen: Sequence[Evidence], patterns: PatternSet
 ) -> list[str]:
     """A line of each of some sources that shows the pattern by itself."""
-    extended = with_pattern(patterns, entry)
+    extended = patterns.with_patterns([entry])
     found = []
     for one in seen[:MOST_EXAMPLES]:
         lines = (" ".join(line.split())[:LONGEST_EXAMPLE] for line in one.lines)

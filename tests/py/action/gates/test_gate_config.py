@@ -133,7 +133,7 @@ def test_any_text_that_is_wrong_is_an_error_with_a_place(text: str) -> None:
 def test_a_broken_file_is_said_when_the_project_is_opened(tmp_path: Path) -> None:
     (tmp_path / ".loki").mkdir()
     (tmp_path / ".loki" / gate.GATES_FILE).write_text("version: 1\ngates: []\n")
-    with pytest.raises(ConfigError, match=r"verification-gates.yml:2:8: gates: found a list"):
+    with pytest.raises(ConfigError, match=r"verification-gates.yml:2:8: found an empty list"):
         Workspace(tmp_path)
 
 

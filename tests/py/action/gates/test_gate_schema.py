@@ -26,7 +26,7 @@ def check(root: Path, files: dict[str, str | bytes | None]) -> list[Violation]:
         ("package.json", '{\n  "name": "a b"\n}', (2, 11), "name: found 'a b', expected a package's name like"),
         ("package.json", '{\n\t"scripts": {\n\t\t"test": ["x"]\n\t}\n}', (3, 11), "scripts.test: found a list, expected text"),
         ("web/package.json", '{"dependencies": {"a": 1}}', (1, 24), "dependencies.a: found 1, expected text"),
-        ("package.json", '{"type": "modul"}', (1, 10), "type: found 'modul', expected module or commonjs"),
+        ("package.json", '{"type": "modul"}', (1, 10), "type: found 'modul', expected one of module, commonjs"),
         ("package.json", "[1]", (1, 1), "the file: found a list, expected a mapping"),
         ("tsconfig.json", '// shared\n{"compilerOptions": {"strict": "yes",}}', (2, 32), "compilerOptions.strict: found 'yes', expected true or false"),
         ("tsconfig.app.json", '{"compilerOptions": {"paths": {"@/*": "src/*"}}}', (1, 39), "compilerOptions.paths.@/*: found 'src/*', expected a list"),
@@ -40,8 +40,8 @@ def check(root: Path, files: dict[str, str | bytes | None]) -> list[Violation]:
         ("pyproject.toml", "[project.scripts]\na = 1\n[tool.x]\n[project]\nname = 'a'\nversion = '1'\n", (2, 1), "project.scripts.a: found 1, expected text"),
         ("pyproject.toml", "[dependency-groups]\ndev = 'pytest'\n", (2, 1), "dependency-groups.dev: found 'pytest', expected a list"),
         (".loki/config.toml", "[loop]\nmax_retries = -1\n", (2, 1), "loop.max_retries:"),
-        (".loki/verification-gates.yml", "version: 1\nextend: global\n", (2, 1), "found the key 'extend', expected"),
-        (".loki/failure-patterns.yml", "version: 7\n", (1, 10), "found a number 7"),
+        (".loki/verification-gates.yml", "version: 1\nextend: global\n", (2, 1), "found unknown key 'extend', expected"),
+        (".loki/failure-patterns.yml", "version: 7\n", (1, 10), "found 7"),
     ],
 )  # fmt: skip
 def test_what_no_tool_would_take(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from loki.action.pipelines.pipeline_file import inspect, read
 from loki.action.pipelines.pipeline_state import Output, Retry
 from loki.base.error import ConfigError
-from loki.recognition.definition_file import MAX_BYTES
+from loki.base.yaml_document import MAX_BYTES
 from support.paths import ROOT
 
 WHOLE = """\
@@ -39,7 +39,7 @@ stages:
     outputs:
       - code_changes
       - {name: api, file: ./docs/api.md}
-    condition: 'stages.plan.outputs.verdict == "go"'
+    condition: {stage: plan, output: verdict, equals: go}
     requires_approval: true
     skill: closed-loop-execution
     timeout_minutes: 30
@@ -70,7 +70,7 @@ def test_everything_that_can_be_said() -> None:
     assert implement.retry == Retry(5, "exponential", 5)
     assert implement.checks == ("pytest -q", "lint: make style")
     assert implement.requires_approval
-    assert implement.condition is not None
+    assert [str(one) for one in implement.condition] == ["stage: plan, output: verdict, equals: go"]
     assert (implement.kind, implement.rollback) == ("feature", "undo")
     assert (verify.checks, verify.rollback) == (("make test",), ("make clean",))
     assert (verify.kind, verify.complexity, verify.timeout_seconds) == ("bug_fix", "high", 1800)
@@ -83,13 +83,13 @@ def test_what_is_not_said_has_a_default() -> None:
     )
     (stage,) = spec.stages
     assert (stage.mode, stage.timeout_seconds, stage.retry) == ("agent", 1800, Retry())
-    assert (stage.rollback, stage.skill, stage.condition) == ("none", None, None)
+    assert (stage.rollback, stage.skill, stage.condition) == ("none", None, ())
     assert (spec.max_attempts, spec.max_seconds, spec.parameters) == (None, None, {})
 
 
 def test_the_digest_of_a_stage_changes_with_anything_of_it() -> None:
     before = read(WHOLE, "p.yml").stages
-    for old, new in (("Write a plan.", "Write it."), ("make test", "make check"), ("go", "no")):
+    for old, new in (("Write a plan.", "Write it."), ("make test", "make check"), ("go}", "stop}")):
         after = read(WHOLE.replace(old, new), "p.yml").stages
         assert [a.digest == b.digest for a, b in zip(before, after, strict=True)].count(False) == 1
     shared = read(WHOLE.replace("pytest -q", "pytest -x"), "p.yml").stages
@@ -103,24 +103,24 @@ STAGE = "stages:\n  - {id: a, agent: a, description: d, checks: [x]}\n"
 @pytest.mark.parametrize(
     ("old", "new", "place", "reason"),
     [
-        ("version: 1", "version: 2", "1:10", "found a number 2, expected a whole number from 1 to 1"),
-        ("version: 1\n", "", "1:1", "found a pipeline without 'version'"),
+        ("version: 1", "version: 2", "1:10", "found 2, expected 1"),
+        ("version: 1\n", "", "1:1", "found no key 'version'"),
         ("name: feature", "name: 'a b'", "2:7", "found 'a b', expected a name"),
         ("name: feature", "name: ../x", "2:7", "found '../x', expected a name"),
         ("max_attempts: 40", "max_atempts: 40", "6:1", "did you mean 'max_attempts'"),
-        ("max_time: 2h", "max_time: 7200", "7:11", "found a number 7200, expected a duration with"),
+        ("max_time: 2h", "max_time: 7200", "7:11", "found 7200, expected a duration with"),
         ("max_time: 2h", "max_time: 2 weeks", "7:11", "2 weeks"),
-        ("calm}", "3}", "4:32", "found a number 3, expected text"),
-        ("{idea: null, tone: calm}", "[idea, tone, 3]", "4:26", "found a number 3, expected text"),
-        ("idea: null", "no way: null", "4:14", "found parameter 'no way'"),
+        ("calm}", "3}", "4:32", "found 3, expected text"),
+        ("{idea: null, tone: calm}", "[idea, tone, 3]", "4:26", "found 3, expected text"),
+        ("idea: null", "no way: null", "4:14", "found 'no way', expected a name"),
         ("pytest -q,", "'a | b',", "5:10", "needs a shell"),
         ("mode: plan", "mode: plna", "11:11", "did you mean 'plan'"),
         ("inputs: [idea]", "inputs: [ideas]", "13:14", "no parameter gives.*did you mean 'idea'"),
         ("inputs: [idea]", "inputs: [api]", "13:14", "which only stage 'implement' outputs"),
         ("outputs: [plan, verdict]", "outputs: [plan, plan]", "14:21", "a second time"),
         ("outputs: [plan, verdict]", "outputs: [plan, tone]", "14:21", "which is a parameter"),
-        ("timeout_minutes: 10", "timeout_minutes: 0", "15:22", "found a number 0, expected a num"),
-        ("timeout_minutes: 10", "timeout_minutes: .nan", "15:22", "expected a number from 0.001"),
+        ("timeout_minutes: 10", "timeout_minutes: 0", "15:22", "found 0, expected 0.001 or more"),
+        ("timeout_minutes: 10", "timeout_minutes: .nan", "15:22", "found .nan, expected"),
         ("timeout_minutes: 10", "timeout_minutes: 10m", "15:22", "found '10m', expected a number"),
         ("timeout_minutes: 10", "checks: [x]", "15:13", "found checks of a plan, expected none"),
         ("id: implement", "id: plan", "16:9", "found id 'plan' a second time"),
@@ -128,20 +128,24 @@ STAGE = "stages:\n  - {id: a, agent: a, description: d, checks: [x]}\n"
         ("./docs/api.md", "../api.md", "23:27", "expected a path inside the project"),
         ("./docs/api.md", "/etc/passwd", "23:27", "expected a path inside the project"),
         ("./docs/api.md", ".loki/x", "23:27", "expected a path inside the project"),
-        ('== "go"', '= "go"', "24:17", "found what is no expression"),
-        ("stages.plan.outputs.verdict", "true and stages.later.status", "24:26", "unknown stage"),
-        ("stages.plan.outputs.verdict", "stages.verify.status", "24:17", "which is no earlier one"),
+        ("equals: go", "equal: go", "24:47", "did you mean 'equals'"),
+        ("equals: go", "changed: go", "24:16", "found stage and changed and output, expected one of"),
+        ("{stage: plan", "{stage: plna", "24:24", "expected an earlier stage .plan.; did you mean 'plan'"),
+        ("{stage: plan", "{stage: verify", "24:24", "found stage 'verify', expected an earlier stage"),
+        ("output: verdict", "output: verdct", "24:38", "did you mean 'verdict'"),
+        ("output: verdict, equals: go", "status: sucess", "24:38", "did you mean 'success'"),
+        ("stage: plan, output: verdict", "parameter: ton", "24:28", "did you mean 'tone'"),
         ("requires_approval: true", "requires_approval: 1", "25:24", "expected true or false"),
-        ("max_attempts: 5", "max_attempts: 11", "29:21", "expected a whole number from 1 to 10"),
-        ("max_attempts: 5", "max_attempts: 0", "29:21", "expected a whole number from 1 to 10"),
+        ("max_attempts: 5", "max_attempts: 11", "29:21", "found 11, expected 10 or less"),
+        ("max_attempts: 5", "max_attempts: 0", "29:21", "found 0, expected 1 or more"),
         ("backoff: exponential", "backoff: linar", "30:16", "did you mean 'linear'"),
-        ("initial_delay_seconds: 5", "initial_delay_seconds: 301", "31:30", "from 1 to 300"),
+        ("initial_delay_seconds: 5", "initial_delay_seconds: 301", "31:30", "found 301, expected 300 or less"),
         ("initial_delay_seconds: 5", "delay: 5", "31:7", "found unknown key 'delay'"),
         ("rollback: undo", "rollback: undoo", "32:15", "did you mean 'undo'"),
         ("rollback: undo", "rollback: []", "32:15", "found an empty list"),
         ("rollback: [make clean]", "rollback: ['a; b']", "40:16", "needs a shell"),
         ("description: See that it works.", "description: ' '", "35:18", "text of 1 word or more"),
-        ("    agent: qa\n", "", "33:5", "found a stage without 'agent'"),
+        ("    agent: qa\n", "", "33:5", "found no key 'agent'"),
         ("kind: bug_fix", "kind: bugfix", "38:11", "did you mean 'bug_fix'"),
         ("complexity: high", "complexity: huge", "39:17", "expected one of low, medium, high"),
         ("checks: [make test]", "checks: []", "37:13", "found an empty list"),
@@ -164,8 +168,8 @@ def test_each_error_stands_where_it_is(old: str, new: str, place: str, reason: s
             "found a file of a plan",
         ),
         ("{id: a, agent: a, description: d, checks: [x], inputs: [y]}", "there are none yet"),
-        ("", "found 0 stages, expected 1 to 100"),
-        ("7", "found a number 7, expected a stage"),
+        ("", "found an empty list, expected 1 or more entries"),
+        ("7", "found 7, expected a mapping"),
     ],
 )
 def test_what_a_stage_must_have(stage: str, reason: str) -> None:
@@ -174,11 +178,12 @@ def test_what_a_stage_must_have(stage: str, reason: str) -> None:
 
 
 def test_all_errors_are_found_at_once() -> None:
-    text = WHOLE.replace("mode: plan", "mode: plna").replace("[idea]", "[ideas]")
-    text = text.replace("kind: bug_fix", "knd: bug_fix").replace('"go"', '"go" and')
-    spec, problems = inspect(text, "p.yml")
-    assert spec is None
-    assert [problem.line for problem in problems] == [11, 13, 24, 38]
+    shapes = WHOLE.replace("mode: plan", "mode: plna").replace("kind: bug_fix", "knd: bug_fix")
+    relations = WHOLE.replace("[idea]", "[ideas]").replace("{stage: plan", "{stage: plna")
+    for text, lines in ((shapes, [11, 38]), (relations, [13, 24])):
+        spec, problems = inspect(text, "p.yml")
+        assert spec is None
+        assert [problem.line for problem in problems] == lines
 
 
 @pytest.mark.parametrize(

@@ -46,18 +46,18 @@ def test_stages_run_in_the_order_of_the_list() -> None:
 @pytest.mark.parametrize(
     ("condition", "status"),
     [
-        ('stages.s1.status == "success"', "success"),
-        ("stages.s1.attempts > 1", "skipped"),
-        ('stages.s1.outputs.verdict == "ship"', "success"),
-        ('"a.py" in stages.s1.files', "success"),
-        ('parameters.to == "nobody" or not stages.s1.status == "success"', "skipped"),
+        ("{stage: s1, status: success}", "success"),
+        ("{stage: s1, output: verdict, contains: stop}", "skipped"),
+        ("{stage: s1, output: verdict, equals: ship}", "success"),
+        ("{stage: s1, changed: a.py}", "success"),
+        ("[{stage: s1, status: success}, {parameter: to, equals: nobody}]", "skipped"),
     ],
 )
 def test_a_condition_decides_whether_a_stage_runs(condition: str, status: str) -> None:
     state = begun(
         "outputs: [verdict]",
-        f"condition: '{condition}'",
-        'condition: stages.s2.status == "skipped"',
+        f"condition: {condition}",
+        "condition: {stage: s2, status: skipped}",
         head="parameters: {to: all}",
         parameters={"to": "all"},
     )
@@ -214,7 +214,7 @@ def test_another_budget_of_the_task_is_told_as_it_is() -> None:
 def test_rollback(rollback: str, expected: list[tuple[str, str]]) -> None:
     results = [RolledBack("conflict", "a.py: somebody has changed it since"), RolledBack("done")]
     world = PipelineWorld([ended(), FAILED], results=results)
-    state = world.run(begun("", "condition: 1 > 2", f"rollback: {rollback}"))
+    state = world.run(begun("", "condition: {stage: s1, status: failed}", f"rollback: {rollback}"))
     assert [(e.step.kind, e.step.subject) for e in world.of(RollBack)] == expected
     assert state.phase is Phase.FAILED
     assert [found.result for found in state.rollback] == ["conflict", "done"][: len(expected)]

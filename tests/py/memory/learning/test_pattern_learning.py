@@ -156,8 +156,8 @@ def test_what_known_patterns_say_is_no_signal() -> None:
 def test_an_id_never_replaces_a_pattern() -> None:
     entry = pattern_learning.draw([unknown(n) for n in (1, 2, 3)], [], PATTERNS)
     assert entry is not None
-    taken = pattern_learning.with_pattern(
-        PATTERNS, {**entry, "signals": [{"word": "something else entirely"}], "examples": []}
+    taken = PATTERNS.with_patterns(
+        [{**entry, "signals": [{"word": "something else entirely"}], "examples": []}]
     )
     again = pattern_learning.draw([unknown(n) for n in (1, 2, 3)], [], taken)
     assert again is not None

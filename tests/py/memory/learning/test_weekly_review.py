@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,12 @@ from loki.stores.file_store import FileStore
 
 NOON = datetime(2026, 4, 4, 12, tzinfo=timezone.utc)
 AT = "2026-04-04T10:15:30.000Z"
-OWN = "# ours, keep\nversion: 2   # the second\nextends: default\npatterns:  # few\n\n# the end\n"
+OWN = """\
+version: 2   # mine
+extends: default
+patterns:
+  - {id: mine, signals: [{word: boom}], strategy: escalate, description: My own.}
+"""
 ENTRY: dict[str, Any] = {
     "id": "flux-out",
     "description": "The flux is out.",
@@ -39,7 +43,7 @@ def pattern(word: str = "flux capacitor out", id_: str = "flux-out") -> Candidat
 def review_of(folder: Path) -> Review:
     store = FileStore(folder)
     letters = DeadLetterLog(store, PatternSet.default())
-    return Review(Candidates(store), letters, folder / "failure-patterns.yml")
+    return Review(Candidates(store), letters, folder)
 
 
 @pytest.fixture
@@ -47,57 +51,66 @@ def candidates(tmp_path: Path) -> Candidates:
     return Candidates(FileStore(tmp_path))
 
 
-def test_an_approved_pattern_is_added_and_the_rest_of_the_file_stays(
+def test_an_approved_pattern_is_learned_beside_what_people_wrote(
     tmp_path: Path, candidates: Candidates
 ) -> None:
     own = tmp_path / "failure-patterns.yml"
-    old = OWN.replace(
-        "few\n",
-        "few\n  - {id: a, signals: [{word: boom}], strategy: escalate, description: x} # b\n",
-    )
-    own.write_text(old)
-    own.chmod(0o640)
-    candidates.propose(pattern())
-    approved = review_of(tmp_path).approve("pattern", "ada", NOON)
-    assert approved.status == "approved"
-    lines = own.read_text().splitlines()
-    assert [line for line in lines if line in old.splitlines()] == old.splitlines()
-    assert stat.S_IMODE(own.stat().st_mode) == 0o640
-    assert PatternSet.load(own).match("flux capacitor out")[0].pattern == "flux-out"
+    own.write_text(OWN)
+    for word in ("flux", "warp"):
+        candidates.propose(pattern(f"{word} capacitor out", f"{word}-out"))
+    for candidate in candidates.open():
+        approved = review_of(tmp_path).approve(candidate.id, "ada", NOON)
+        assert approved.status == "approved"
+    known = PatternSet.of_project(tmp_path)
+    assert known.match("flux capacitor out")[0].pattern == "flux-out"
+    assert known.match("warp capacitor out")[0].pattern == "warp-out"
+    assert {"lint-error", "mine"} <= set(known.patterns)
+    assert own.read_text() == OWN
     assert candidates.open() == []
 
 
-def test_where_there_is_no_file_one_is_begun(tmp_path: Path, candidates: Candidates) -> None:
+def test_what_people_wrote_counts_before_what_was_learned(
+    tmp_path: Path, candidates: Candidates
+) -> None:
     candidates.propose(pattern())
     review_of(tmp_path).approve(pattern().id, "ada", NOON)
-    text = (tmp_path / "failure-patterns.yml").read_text()
-    assert "extends: default" in text
-    assert "flux-out" in PatternSet.loads(text).patterns
+    (tmp_path / "failure-patterns.yml").write_text(OWN.replace("mine", "flux-out"))
+    assert PatternSet.of_project(tmp_path).patterns["flux-out"].description == "My own."
 
 
 @pytest.mark.parametrize(
-    "text", ["patterns: [\n", "version: 1\npatterns: []\n", "version: 2\nmood: good\n", OWN + "x\n"]
+    ("name", "text"),
+    [
+        ("failure-patterns.yml", "patterns: [\n"),
+        ("failure-patterns.yml", "version: 2\nmood: good\n"),
+        ("learned-patterns.yml", "version: 2\nmood: good\n"),
+    ],
 )
 def test_a_file_that_does_not_load_stays_and_the_candidate_too(
-    tmp_path: Path, candidates: Candidates, text: str
+    tmp_path: Path, candidates: Candidates, name: str, text: str
 ) -> None:
-    own = tmp_path / "failure-patterns.yml"
-    own.write_text(text)
+    (tmp_path / name).write_text(text)
     candidates.propose(pattern())
-    with pytest.raises(ConfigError, match=r"failure-patterns\.yml"):
+    with pytest.raises(ConfigError, match=name):
         review_of(tmp_path).approve(pattern().id, "ada", NOON)
-    assert own.read_text() == text
+    assert (tmp_path / name).read_text() == text
     assert [candidate.status for candidate in candidates.open()] == ["proposed"]
 
 
-def test_a_link_to_the_file_stays_a_link(tmp_path: Path, candidates: Candidates) -> None:
-    shared = tmp_path / "shared.yml"
-    shared.write_text("version: 2\n")
-    (tmp_path / "failure-patterns.yml").symlink_to(shared)
-    candidates.propose(pattern())
-    review_of(tmp_path).approve(pattern().id, "ada", NOON)
-    assert (tmp_path / "failure-patterns.yml").is_symlink()
-    assert "flux-out" in shared.read_text()
+def test_a_pattern_that_cannot_be_used_is_not_learned(
+    tmp_path: Path, candidates: Candidates
+) -> None:
+    candidates.propose(pattern(id_="lint-error"))
+    with pytest.raises(
+        ConfigError, match=r"candidate-pattern-.*found another pattern 'lint-error'"
+    ):
+        review_of(tmp_path).approve(pattern().id, "ada", NOON)
+    page = tmp_path / pattern().document
+    page.write_text(page.read_text().replace("lint-error", "new").replace("context_expand", "pray"))
+    with pytest.raises(ConfigError, match=r"candidate-pattern-.*found 'pray'"):
+        review_of(tmp_path).approve(pattern().id, "ada", NOON)
+    assert not (tmp_path / "learned-patterns.yml").exists()
+    assert len(candidates.open()) == 1
 
 
 def test_approving_again_after_a_crash_adds_nothing_twice(
@@ -108,7 +121,7 @@ def test_approving_again_after_a_crash_adds_nothing_twice(
     review._add(candidates.open()[0])  # and then the crash: the decision was not kept
     review.approve(pattern().id, "ada", NOON)
     review.approve(pattern().id, "ada", NOON)
-    assert (tmp_path / "failure-patterns.yml").read_text().count("flux-out") == 1
+    assert (tmp_path / "learned-patterns.yml").read_text().count("flux-out") == 1
 
 
 def test_a_rejected_pattern_is_not_added(tmp_path: Path, candidates: Candidates) -> None:
@@ -117,7 +130,7 @@ def test_a_rejected_pattern_is_not_added(tmp_path: Path, candidates: Candidates)
     review.reject(pattern().id, "no", "ada", NOON)
     with pytest.raises(UsageError, match="was rejected"):
         review.approve(pattern().id, "bob", NOON)
-    assert not (tmp_path / "failure-patterns.yml").exists()
+    assert not (tmp_path / "learned-patterns.yml").exists()
 
 
 def test_a_pattern_that_a_person_edited_first_is_added_as_edited(
@@ -128,7 +141,7 @@ def test_a_pattern_that_a_person_edited_first_is_added_as_edited(
     page.write_text(page.read_text().replace("strategy: context_expand", "strategy: escalate", 1))
     review_of(tmp_path).approve(pattern().id, "ada", NOON)
     assert (
-        PatternSet.load(tmp_path / "failure-patterns.yml").patterns["flux-out"].strategy
+        PatternSet.load(tmp_path / "learned-patterns.yml").patterns["flux-out"].strategy
         == "escalate"
     )
 
@@ -184,6 +197,6 @@ def test_what_it_would_match_is_found_among_the_dead_letters(
 
 def test_a_workspace_reviews_its_own(tmp_path: Path) -> None:
     review = loki.Workspace(tmp_path).review()
-    assert review.pattern_file == tmp_path / ".loki/failure-patterns.yml"
+    assert review.pattern_file == tmp_path / ".loki/learned-patterns.yml"
     assert review.agenda(NOON).candidates == ()
     assert not os.listdir(tmp_path)  # looking leaves nothing behind

@@ -79,7 +79,7 @@ def test_a_person_is_asked_one_by_one(project: Path) -> None:
     assert "approved pattern-" in seen
     assert "rejected rule-" in seen
     assert ids(project) == {}
-    assert (project / ".loki/failure-patterns.yml").exists()
+    assert (project / ".loki/learned-patterns.yml").exists()
 
 
 def test_a_person_may_skip_defer_and_stop(project: Path) -> None:
@@ -90,9 +90,10 @@ def test_a_person_may_skip_defer_and_stop(project: Path) -> None:
     assert len(ids(project)) == 2
 
 
-def test_a_person_goes_on_where_a_file_cannot_be_added_to(project: Path) -> None:
-    (project / ".loki/failure-patterns.yml").write_text("version: 1\npatterns: []\n")
+def test_a_person_goes_on_where_a_pattern_cannot_be_learned(project: Path) -> None:
+    page = next((project / ".loki/memory/candidates").glob("candidate-pattern-*.md"))
+    page.write_text(page.read_text().replace("id: misaligned-sprocket-drift", "id: lint-error"))
     seen = on_terminal(project, "a\nd\ns\n")
-    assert "found version 1" in seen
+    assert "found another pattern 'lint-error'" in seen
     assert "deferred pattern-" in seen
     assert "2 of 2" in seen

@@ -19,8 +19,8 @@ from packaging.requirements import InvalidRequirement
 from packaging.requirements import Requirement as PythonRequirement
 from packaging.utils import canonicalize_name
 
-from loki.action.gates.yaml_model import Strict, read_beside
 from loki.base.toml import tomllib
+from loki.base.yaml_document import Strict, read_beside
 
 # --- What is known of each language's packages: ``ecosystems.yml`` ------------------------------------
 

@@ -32,7 +32,7 @@ def rules_of(project: Path) -> Rules:
 
 CHANGED = (
     ".loki/config.toml", ".loki/verification-gates.yml", ".loki/failure-patterns.yml",
-    ".loki/tasks/t/approvals.jsonl", ".loki/tasks/t/undo/journal.jsonl", ".loki/tasks/t/judged.json",
+    ".loki/learned-patterns.yml", ".loki/tasks/t/approvals.jsonl", ".loki/tasks/t/undo/journal.jsonl", ".loki/tasks/t/judged.json",
     ".loki/tasks/t/before.json", ".loki/tasks/t/baseline.json", ".git/config", ".git/hooks/pre-commit",
     ".claude/settings.json", ".claude/settings.local.json", ".codex/hooks.json", ".gemini/settings.json",
 )  # fmt: skip

@@ -33,7 +33,7 @@ def pattern(word: str = "flux capacitor out", id_: str = "flux-out") -> Candidat
 def review_of(folder: Path) -> Review:
     store = FileStore(folder)
     letters = DeadLetterLog(store, PatternSet.default())
-    return Review(Candidates(store), letters, folder / "failure-patterns.yml")
+    return Review(Candidates(store), letters, folder)
 
 
 @pytest.fixture
@@ -66,6 +66,6 @@ def test_two_reviews_at_once_lose_nothing(tmp_path: Path, candidates: Candidates
     for process in processes:
         process.join(timeout=120)
         assert process.exitcode == 0
-    own = PatternSet.load(tmp_path / "failure-patterns.yml")
+    own = PatternSet.of_project(tmp_path)
     assert {f"{word}-out" for word in words} <= set(own.patterns)
     assert candidates.open() == []
