@@ -14,7 +14,6 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from loki.base import codec
 from loki.base.yaml_text import load_file
 
 LONGEST = 10_000
@@ -259,4 +258,5 @@ class _Known:
 
 @cache
 def _known() -> _Known:
-    return codec.parse(_Known, load_file(Path(__file__).with_name("shell-line.yml")))
+    said = load_file(Path(__file__).with_name("shell-line.yml"))
+    return _Known(**{field: tuple(words) for field, words in said.items()})
