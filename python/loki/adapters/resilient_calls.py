@@ -22,7 +22,7 @@ from loki.adapters.monitor.breaker_call import (
     unwrapped,
 )
 from loki.agents.backend import BLOCKING, EVENT_LOOP, Backend, run_through
-from loki.agents.fallback_chain import CallUsage, ChainRun, Endpoint
+from loki.agents.fallback_chain import ChainRun, Endpoint
 from loki.agents.model_call import normalized
 from loki.agents.resilient_llm import ResilientLLM
 
@@ -105,10 +105,9 @@ class ResilientCalls:
         asking: Callable[[Any, Judge], Callable[[Question], Any]],
         backend: Backend,
     ) -> ChainRun[Answered]:
-        members: list[Endpoint[Answered]] = [
+        members: list[Endpoint] = [
             Endpoint(
                 asking(call, partial(self._judged, llm.breaker)),
-                lambda _: CallUsage(),
                 llm.provider,
                 llm.model,
                 llm.breaker,

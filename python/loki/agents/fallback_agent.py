@@ -9,7 +9,6 @@ from typing import Any
 from loki.action.agent_protocol import (
     Answering,
     Briefing,
-    Proposal,
     Question,
     ReflectionRequest,
     Said,
@@ -25,10 +24,9 @@ from loki.action.loop.agent_call import (
 )
 from loki.action.loop.loop_events import Answered
 from loki.agents.backend import run_through
-from loki.agents.fallback_chain import CallUsage, ChainOptions, ChainRun, Endpoint, LocalBreakers
+from loki.agents.fallback_chain import ChainOptions, ChainRun, Endpoint, LocalBreakers
 from loki.base.error import AgentError, UsageError
 from loki.base.time import SystemClock
-from loki.base.tokens import TokenUsage
 
 
 class FallbackAgent:
@@ -81,8 +79,8 @@ class FallbackAgent:
         self.breaker = breakers[0]
         self.reference = reference
         self.ways = ways or ChainOptions(LocalBreakers(SystemClock(), **(breaker or {})))
-        self._members: list[Endpoint[Any]] = [
-            Endpoint(callable_of(agent), _took, name_of(agent), "", _breaker(agent), "agent")
+        self._members: list[Endpoint] = [
+            Endpoint(callable_of(agent), name_of(agent), "", _breaker(agent), "agent")
             for agent in agents
         ]
         self._last: AnyAgent | None = None
@@ -101,7 +99,7 @@ class FallbackAgent:
             BreakerOpen: none can be asked before a time.
             AgentError: none answered, or the run was stopped.
         """
-        run = ChainRun(self._members, briefing, self.ways, briefing.task_id)
+        run: ChainRun[Any] = ChainRun(self._members, briefing, self.ways, briefing.task_id)
         answer = run_through(run.ask())
         agent = self._last = self.agents[run.member]
         event = as_event(answer, name_of(agent))
@@ -146,8 +144,8 @@ def ask(agents: Sequence[object], question: Question, ways: ChainOptions) -> Sai
         >>> ask([agent], Question("Why?", "task-1", Path(".")), ways).text
         'It was the clock.\\n'
     """
-    members: list[Endpoint[Said]] = [
-        Endpoint(one.ask, _took_to_say, one.name, "", _breaker(one), "agent")
+    members: list[Endpoint] = [
+        Endpoint(one.ask, one.name, "", _breaker(one), "agent")
         for one in agents
         if isinstance(one, Answering)
     ]
@@ -158,17 +156,5 @@ def ask(agents: Sequence[object], question: Question, ways: ChainOptions) -> Sai
     return replace(answer, tokens=run.usage.total or None, cost=run.cost)
 
 
-def _took_to_say(said: Said | Proposal) -> CallUsage:
-    # An agent tells no more than a sum.
-    return CallUsage(TokenUsage(input=said.tokens or 0), said.cost, said.model or "")
-
-
 def _breaker(agent: object) -> str | None:
     return None if is_resilient(agent) else breaker_of(agent)  # type: ignore[arg-type]
-
-
-def _took(answer: Any) -> CallUsage:
-    event = as_event(answer, "")
-    if not isinstance(event, Answered):
-        return CallUsage()
-    return _took_to_say(event.proposal)

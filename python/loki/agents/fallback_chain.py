@@ -24,7 +24,7 @@ from loki.agents.backend import BLOCKING, Backend
 from loki.base.error import AgentError, AllRefused, BreakerOpen, ErrorKind, LLMError
 from loki.base.log import fields, quoted, write
 from loki.base.time import Clock, SystemClock, isoformat
-from loki.base.tokens import TokenUsage, dollars_said
+from loki.base.tokens import TokenUsage, dollars_said, tokens_said
 from loki.decision import recovery
 from loki.decision.backoff import Backoff
 from loki.decision.breaker import Breaker, BreakerSnapshot
@@ -139,12 +139,11 @@ class CallUsage:
 
 
 @dataclass(frozen=True)
-class Endpoint(Generic[A]):
+class Endpoint:
     """Someone who can be asked.
 
     Attributes:
         call: asks; may be async. acall: the same, always async; None: there is only one.
-        took: reads what an answer took.
         provider, model: for records.
         breaker: name of the circuit breaker that calls pass; None: it passes its own, and keeps its own
             records.
@@ -153,7 +152,6 @@ class Endpoint(Generic[A]):
     """
 
     call: Callable[[Any], Any]
-    took: Callable[[A], CallUsage]
     provider: str
     model: str
     breaker: str | None
@@ -223,7 +221,7 @@ class ChainOptions:
             self._left.pop(breaker, None)
             return None
 
-    def relaxed_wait(self, breaker: Circuit, others: Sequence[Endpoint[Any]]) -> float | None:
+    def relaxed_wait(self, breaker: Circuit, others: Sequence[Endpoint]) -> float | None:
         """Seconds until one that was down is tried again while others answer; None: now.
 
         The longer it has been down, the longer: who has an answer is in no hurry for another's.
@@ -240,7 +238,7 @@ class ChainOptions:
         left = DEFAULT_BACKOFF.delay(now.trips, offset=1) - seen
         return left if left > 0 else None
 
-    def slot(self, member: Endpoint[Any], cancelled: threading.Event) -> Slot | None:
+    def slot(self, member: Endpoint, cancelled: threading.Event) -> Slot | None:
         """A place among those who may call at a time; None: as many as like may.
 
         Args:
@@ -291,7 +289,7 @@ class CallRecord:
         retry: seconds until it is asked again; None: the next one is.
     """
 
-    member: Endpoint[Any]
+    member: Endpoint
     index: int
     at: str
     started: float
@@ -309,12 +307,14 @@ def error_text(error: BaseException) -> str:
     return str(error) if isinstance(error, AgentError) else f"{type(error).__name__}: {error}"
 
 
-def usage_of(error: BaseException | None) -> CallUsage:
-    """What a call took that brought no answer."""
-    if isinstance(error, LLMError):
-        return CallUsage(error.usage, error.cost, error.model, error.request_id)
-    tokens, cost = getattr(error, "tokens", None), getattr(error, "cost", None)
-    return CallUsage(TokenUsage(input=tokens or 0), cost)
+def usage_of(said: object) -> CallUsage:
+    """What a call took, as its answer says it, or the error that came in place of one."""
+    usage, tokens = getattr(said, "usage", None), getattr(said, "tokens", None)
+    if not isinstance(usage, TokenUsage):
+        usage = TokenUsage(input=tokens_said(tokens) or 0)  # an agent tells no more than a sum
+    names = (getattr(said, name, None) for name in ("model", "request_id"))
+    model, request_id = (name if isinstance(name, str) else "" for name in names)
+    return CallUsage(usage, getattr(said, "cost", None), model, request_id)
 
 
 # --- A question on its way through the chain ----------------------------------------------------------
@@ -350,7 +350,7 @@ class ChainRun(Generic[A]):
 
     def __init__(
         self,
-        members: Sequence[Endpoint[A]],
+        members: Sequence[Endpoint],
         question: Any,
         ways: ChainOptions,
         task: str = "",
@@ -542,7 +542,7 @@ class ChainRun(Generic[A]):
 
     def _answered(self, visit: CallRecord, permit: Permit, answer: A) -> None:
         permit.success()
-        self._charge(visit, visit.member.took(answer))
+        self._charge(visit, usage_of(answer))
         visit.outcome = "ok"
 
     def _unanswered(

@@ -11,7 +11,6 @@ from loki.agents.backend import BLOCKING, EVENT_LOOP, Backend, run_through
 from loki.agents.fallback_chain import (
     RETRIES,
     WAIT,
-    CallUsage,
     ChainOptions,
     ChainRun,
     Circuits,
@@ -120,7 +119,6 @@ class ResilientLLM:
         self._members = [
             Endpoint(
                 llm.complete,
-                _took,
                 llm.provider,
                 llm.model,
                 llm.breaker,
@@ -144,13 +142,11 @@ class ResilientLLM:
 
     async def _ask(self, request: Request, backend: Backend) -> Answer:
         ways = self.ways
-        run = ChainRun(self._members, request, ways, request.task, ways.wait, backend)
+        run: ChainRun[Answer] = ChainRun(
+            self._members, request, ways, request.task, ways.wait, backend
+        )
         answer = await run.ask()
         return replace(answer, usage=run.usage, cost=run.cost, work=run.work)
 
     def __repr__(self) -> str:
         return f"<ResilientLLM: {' -> '.join(f'{one.provider}/{one.model}' for one in self.llms)}>"
-
-
-def _took(answer: Answer) -> CallUsage:
-    return CallUsage(answer.usage, answer.cost, answer.model, answer.request_id)

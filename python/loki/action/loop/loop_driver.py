@@ -5,9 +5,10 @@ intervention: numbering, history, signs, files, and the tests that were seen fai
 the retry budget, and which strategies count as tried, because a person's help changes what they start
 from.
 
-`Session` joins the pure machine with a `Performer` up to the next question for the agent; `drive`
-and `adrive` put the questions to an agent. Neither driver calls the other. A question comes only
-with leave of the agent's circuit breaker, and its answer tells the breaker how the call went.
+`Session` joins the pure machine with a `Performer` up to the next question for the agent; `drive` and
+`adrive` put the questions to an agent: one driver, in the caller's thread or beside the caller's event loop.
+A question comes only with leave of the agent's circuit breaker, and its answer tells the breaker how the
+call went.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -190,8 +192,6 @@ def _failures(attempts: Sequence[Attempt]) -> tuple[PastFailure, ...]:
 # --- One execution of a task --------------------------------------------------------------------------
 
 _T = TypeVar("_T")
-
-_LATE = object()
 
 
 class Session:
@@ -377,10 +377,33 @@ def drive(session: Session, agent: AnyAgent) -> Outcome:
         session: the task.
         agent: whom to ask; an async agent is run in a thread of its own.
     """
+    return _drive(session, agent, lambda answer: run_coroutine(answer, session.can_stop))
 
-    def wait(answer: Awaitable[Any]) -> Any:
-        return run_coroutine(answer, session.can_stop)
 
+async def adrive(session: Session, agent: AnyAgent) -> Outcome:
+    """The same without blocking the event loop; cancelling it interrupts the run.
+
+    Everything that blocks runs in one thread of its own; async agents are awaited where they are.
+    A cancellation is passed on once the attempt is recorded and nothing of it runs any more.
+    """
+    loop, context = asyncio.get_running_loop(), copy_context()
+
+    def wait_here(answer: Awaitable[Any]) -> Any:
+        ended: Future[asyncio.Task[Any]] = Future()
+
+        def begin() -> None:
+            task = asyncio.ensure_future(awaited(answer))
+            task.add_done_callback(ended.set_result)
+            session.can_stop(lambda: loop.call_soon_threadsafe(task.cancel))
+
+        loop.call_soon_threadsafe(begin, context=context)
+        return ended.result().result()
+
+    with ThreadPoolExecutor(1, thread_name_prefix="loki") as thread:
+        return await in_thread(thread, session.cancel, _drive, session, agent, wait_here)
+
+
+def _drive(session: Session, agent: AnyAgent, wait: Callable[[Awaitable[Any]], Any]) -> Outcome:
     session.reflect = reflects(agent, wait)
     pending = session.start()
     while isinstance(pending, Ask):
@@ -391,34 +414,6 @@ def drive(session: Session, agent: AnyAgent) -> Outcome:
             event = Interrupted()
         pending = session.answer(event)
     return pending
-
-
-async def adrive(session: Session, agent: AnyAgent) -> Outcome:
-    """The same without blocking the event loop; cancelling it interrupts the run.
-
-    Everything that blocks runs in one thread of its own; async agents are awaited where they are.
-    A cancellation is passed on once the attempt is recorded and nothing of it runs any more.
-    """
-    loop = asyncio.get_running_loop()
-
-    def await_here(answer: Awaitable[Any]) -> Any:
-        future = asyncio.run_coroutine_threadsafe(awaited(answer), loop)
-        session.can_stop(future.cancel)
-        return future.result()
-
-    session.reflect = reflects(agent, await_here)
-    with ThreadPoolExecutor(1, thread_name_prefix="loki") as thread:
-        pending = await in_thread(thread, session.cancel, session.start)
-        while isinstance(pending, Ask):
-            try:
-                briefing = await in_thread(thread, session.cancel, session.briefing, pending)
-                event = await _ask_async(thread, session, agent, briefing)
-            except asyncio.CancelledError:
-                session.cancel()
-                await in_thread(thread, session.cancel, session.answer, Interrupted())
-                raise
-            pending = await in_thread(thread, session.cancel, session.answer, event)
-        return pending
 
 
 async def in_thread(
@@ -439,40 +434,6 @@ async def in_thread(
         await asyncio.wait([future])
         future.exception()  # what it raised for that is of no interest, and not to be logged
         raise
-
-
-async def _ask_async(
-    thread: ThreadPoolExecutor, session: Session, agent: AnyAgent, briefing: Briefing
-) -> Event:
-    call = callable_of(agent)
-    try:
-        if inspect.iscoroutinefunction(call):
-            answer = call(briefing)
-        else:
-            answer = await in_thread(thread, session.cancel, call, briefing)
-        if inspect.isawaitable(answer):
-            answer = await _within(answer, session.seconds_left)
-        if answer is _LATE:
-            return Interrupted(out_of_time=True)
-        return as_event(answer, name_of(agent))
-    except Exception as error:
-        return as_failure_of(error)
-
-
-async def _within(work: Awaitable[Any], seconds: float | None) -> Any:
-    """What is awaited, or `_LATE` where it takes longer; it has ended when this returns."""
-    task = asyncio.ensure_future(work)
-    try:
-        done, _ = await asyncio.wait({task}, timeout=seconds)
-    except asyncio.CancelledError:
-        task.cancel()
-        await asyncio.wait({task})
-        raise
-    if done:
-        return task.result()
-    task.cancel()
-    await asyncio.wait({task})
-    return _LATE
 
 
 def _ask(agent: AnyAgent, briefing: Briefing, wait: Callable[[Awaitable[Any]], Any]) -> Event:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from loki.agents.agent_report import Report, shows_outage
 from loki.agents.backend import BLOCKING, EVENT_LOOP, Backend, run_through
-from loki.agents.fallback_chain import CallUsage, ChainOptions, ChainRun, Endpoint, spread
+from loki.agents.fallback_chain import ChainOptions, ChainRun, Endpoint, spread
 from loki.agents.model_call import outage
 from loki.agents.preset import preset
 from loki.base.error import AgentError, BreakerOpen, LLMError
@@ -173,9 +173,8 @@ class Way:
 
     def _run(self, ask: Callable[[Question], Any], backend: Backend) -> ChainRun[Answered]:
         provider, _, model = self.name.removeprefix("api/").partition("/")
-        member: Endpoint[Answered] = Endpoint(
+        member: Endpoint = Endpoint(
             ask,
-            lambda _: CallUsage(),
             provider,
             model,
             None if self.is_whole else self.name,

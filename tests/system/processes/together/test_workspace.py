@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -44,19 +45,25 @@ def test_run(project: Path) -> None:
     assert attempt["checks"][0]["passed"]
 
 
-def test_arun_with_an_async_agent() -> None:
+WHO = ContextVar("WHO", default="nobody")
+
+
+def test_arun_with_an_async_agent(project: Path) -> None:
+    """It is awaited in the caller's own loop, where its clients live, and sees the caller's context."""
+    seen: list[tuple[str, asyncio.AbstractEventLoop]] = []
+
     async def agent(briefing: loki.Briefing) -> loki.Change:
         await asyncio.sleep(0)
+        seen.append((WHO.get(), asyncio.get_running_loop()))
         return loki.Change.write({"calc.py": RIGHT})
 
-    async def main(project: Path) -> loki.Outcome:
-        return await loki.arun("make add add", agent=agent, checks=[QUICK], path=str(project))
+    async def main() -> loki.Outcome:
+        WHO.set("the caller")
+        outcome = await loki.arun("make add add", agent=agent, checks=[QUICK], path=str(project))
+        assert seen == [("the caller", asyncio.get_running_loop())]
+        return outcome
 
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder:
-        outcome = asyncio.run(main(make_project(Path(folder) / "calc")))
-    assert outcome.status == "success"
+    assert asyncio.run(main()).status == "success"
 
 
 def test_run_inside_a_running_event_loop(project: Path) -> None:
