@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from loki.action.checks import imports
 from loki.action.checks.imports import Import, imports_of, language_of, unread
+from loki.action.checks.regression import unchecked
+from loki.action.checks.results.suite_results import Results
 from loki.action.gates import data_parsers
 
 PYTHON = '''\
@@ -217,6 +219,9 @@ def test_without_their_grammars_imports_are_not_known(monkeypatch: pytest.Monkey
     assert written("a.ts", JAVASCRIPT) == written("a.go", GO) == []
     assert [language_of(path) for path in ("a.ts", "a.go", "a.py")] == [None, None, "python"]
     assert [unread(path) is None for path in ("a.ts", "a.go", "a.py")] == [False, False, True]
+    before = {"tests": Results({"a": "passed"})}
+    assert "what uses a.ts is not known" in unchecked(before, ["tests"], ["a.ts"], [])
+    assert unchecked(before, ["tests"], ["a.py"], []) == ""
 
 
 def test_what_is_of_no_known_language_or_no_text_imports_nothing() -> None:
