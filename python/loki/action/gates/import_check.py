@@ -11,7 +11,7 @@ import functools
 import os
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
@@ -33,6 +33,7 @@ from loki.action.checks.imports.node_resolution import package_of
 from loki.action.checks.imports.project_files import above
 from loki.action.gates.gate import ADVISORY, BLOCKING, Subject, Violation
 from loki.action.strategies.dependency.installed import PythonEnvironment, environment
+from loki.action.strategies.dependency.manifest_requirements import of_language
 from loki.base import glob
 from loki.base.grammar import INSTALL
 from loki.base.yaml_document import Strict, read_beside
@@ -45,7 +46,6 @@ MAX_ALIAS_FILES = 200
 
 class _Python(Strict):
     manifests: tuple[str, ...]
-    packages: Mapping[str, str]
     always: frozenset[str]
 
 
@@ -112,14 +112,15 @@ class Absence:
             return None
         if self._environment.may_have(import_.module):
             return None
-        names = {first, know.packages.get(first, first)}
+        package = of_language("python")[0].packages.get(first, first)
+        names = {first, package}
         if any(_word(name).search(self._manifests) for name in names):
             return None
         place = self._environment.interpreter
         shown = place.removeprefix(f"{self.root}/")
         return Absent(
             f"no module named {first!r}: not in the project, and not where {shown} looks",
-            f"import something that is there, or add {know.packages.get(first, first)!r} to the project's "
+            f"import something that is there, or add {package!r} to the project's "
             "dependencies and install it",
             self._environment.is_own,
         )

@@ -42,15 +42,14 @@ class Rule(Strict):
     """A pattern of text or tokens that is a fault where a change adds it.
 
     Attributes:
-        id, concern, severity, description, fix: what is said. ``{match}`` and ``{name}`` in the
-            description stand for what was found; no fix: the concern's.
+        id, concern, severity, description, fix: what is said. ``{match}`` in the description
+            stands for what was found; no fix: the concern's.
         regex: what is looked for.
         where: ``code``, ``source``, ``comments`` or ``all``.
         needs: texts of which one stands in every file that the regex can match in.
         languages: empty: all.
         not_in: kinds of place where it is no fault.
         unless: what excuses it, in the statement.
-        of_function: only where the block is a function's, not a condition's or a loop's.
     """
 
     id: str
@@ -64,7 +63,6 @@ class Rule(Strict):
     languages: frozenset[str] = frozenset()
     not_in: frozenset[str] = frozenset()
     unless: _ByLines | None = None
-    of_function: bool = False
 
 
 class Concern(Strict):
@@ -156,33 +154,7 @@ def _in_code(rule: Rule, addition: Addition) -> Iterator[Finding]:
         first, last = lexed.line(begin), lexed.line(max(begin, match.end() - 1))
         if rule.unless and rule.unless.search(lexed.span(first, last)):
             continue
-        if rule.of_function and not _is_function(lexed.code, match.start()):
-            continue
         yield _found(rule, addition.path, (first, lexed.column(begin), last), match)
-
-
-def _is_function(code: str, at: int) -> bool:
-    """Whether the bracket at an offset closes the parameters of a function, not a condition."""
-    begin = _opening(code, at)
-    return _KEYWORD.search(code[max(0, begin - 20) : begin]) is None
-
-
-_KEYWORD = re.compile(r"\b(?:if|for|while|switch|catch|with|match)\s*$")
-_FARTHEST = 4_000
-"""Characters that are looked back for the beginning of a block. Chosen, not measured."""
-
-
-def _opening(code: str, at: int) -> int:
-    """Where the bracket begins that ends at an offset; some offset before where that is far."""
-    depth = 0
-    for offset in range(at, max(-1, at - _FARTHEST), -1):
-        if code[offset] == ")":
-            depth += 1
-        elif code[offset] == "(":
-            depth -= 1
-            if depth == 0:
-                return offset
-    return max(0, at - _FARTHEST)
 
 
 def _found(rule: Rule, path: str, where: tuple[int, int, int], match: re.Match[str]) -> Finding:

@@ -15,6 +15,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from loki.action.checks.imports.node_resolution import package_of
 from loki.action.loop.loop_events import StrategyResult
 from loki.action.processes.command_line import why_not_runnable
 from loki.action.strategies.context_expand import BUDGET, defined_in
@@ -263,8 +264,7 @@ def _package(case: _Case) -> str:
         declared = next((r.name for r in case.required if _is_of(r.name, dotted[0], case)), None)
         return declared or case.environment.provider(dotted[0]) or listed or dotted[0]
     if known.name == "npm":
-        parts = module.split("/")
-        name = "/".join(parts[:2] if module.startswith("@") else parts[:1])
+        name = package_of(module)
         is_typed = "declaration file" in case.situation.failure.message
         return known.types.format(package=name.lstrip("@").replace("/", "__")) if is_typed else name
     if known.name == "cargo":
