@@ -5,16 +5,14 @@ What only some tables need is imported with them: who wants the attempts does no
 
 from __future__ import annotations
 
-import json
 import logging
-import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from functools import cached_property
 from importlib import import_module
 from itertools import groupby, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +26,7 @@ from loki.analysis.column import TABLES, Columns, columns
 from loki.base.error import StoreError, UsageError
 from loki.base.markup import table
 from loki.base.time import isoformat, moment
-from loki.decision.breakers_file import RECOVERIES, TRANSITIONS
+from loki.decision.breakers_file import TRANSITIONS
 from loki.jobs.dead_letters.dead_letter_form import letter_of
 from loki.jobs.queue import queue_index
 from loki.jobs.queue.queue_index import document
@@ -340,61 +338,19 @@ def _iso(milliseconds: int | None) -> str | None:
 
 # --- The table ``transitions`` ------------------------------------------------------------------------
 
-STATE = "state/circuit-breakers.json"
-
-SAME = timedelta(seconds=1)
-"""Two files that tell of one transition do not agree to the millisecond. Chosen, not measured."""
-
-_RECOVERY = re.compile(r"(\S+) Circuit recovered: (.*)")
-
 
 def transitions(store: FileStore) -> pa.Table:
-    """The changes of state of all circuit breakers, by time.
-
-    Older projects kept recoveries only, and how each breaker stands now: what these tell of and the
-    log of transitions does not, is added.
-    """
-    rows = list(_logged(store))
-    logged = defaultdict(list)
-    for row in rows:
-        logged[row["breaker"], row["after"]].append(row["at"])
-    for row in (*_recoveries(store), *_standing(store)):
-        known = logged[row["breaker"], row["after"]]
-        if not any(abs(at - row["at"]) <= SAME for at in known):
-            known.append(row["at"])
-            rows.append(row)
-    rows.sort(key=lambda row: row["at"])
-    return of_rows("transitions", ({**row, "timestamp": isoformat(row["at"])} for row in rows))
+    """The changes of state of all circuit breakers, by time."""
+    rows = sorted(_transitions(store), key=itemgetter("timestamp"))
+    return of_rows("transitions", rows)
 
 
-def _logged(store: FileStore) -> Iterator[dict[str, Any]]:
+def _transitions(store: FileStore) -> Iterator[dict[str, Any]]:
     for record in store.scan(f"logs/{TRANSITIONS}"):
         at = moment(str(record.get("at")))
         if at is not None and _are_texts(record.get("breaker"), record.get("after")):
             own = {name: record.get(name) for name in ("breaker", "before", "after", "error")}
-            yield {**own, "at": at, "source": "transitions"}
-
-
-def _recoveries(store: FileStore) -> Iterator[dict[str, Any]]:
-    for line in (store.read(f"logs/{RECOVERIES}") or "").splitlines():
-        found = _RECOVERY.fullmatch(line.strip())
-        at = moment(found[1]) if found else None
-        if found and at is not None:
-            change = {"breaker": found[2], "before": "HALF_OPEN", "after": "CLOSED"}
-            yield {**change, "at": at, "source": "recoveries"}
-
-
-def _standing(store: FileStore) -> Iterator[dict[str, Any]]:
-    try:
-        data = json.loads(store.read(STATE) or "{}")
-    except (ValueError, RecursionError) as error:
-        logger.warning("%s: left out: %s", STATE, error)
-        return
-    for name, state in data.items() if isinstance(data, dict) else ():
-        at = moment(str(state.get("last_state_change"))) if isinstance(state, dict) else None
-        if at is not None and _are_texts(state.get("state")):
-            change = {"breaker": name, "after": state["state"], "error": state.get("last_error")}
-            yield {**change, "at": at, "source": "state"}
+            yield {**own, "timestamp": isoformat(at)}
 
 
 def _are_texts(*values: object) -> bool:

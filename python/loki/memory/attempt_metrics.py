@@ -12,7 +12,6 @@ paused and gone on with, it is still the same. docs/design/history.md says what 
 from __future__ import annotations
 
 import heapq
-import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -205,41 +204,36 @@ class ExecutionMetrics:
     Attributes:
         task, title: whose it is.
         execution: its number in the task's life, 1 or more.
-        began, ended: ISO 8601 UTC: begin of its first attempt, end of what is known of it.
+        ended: end of what is known of it, ISO 8601 UTC.
         final_status: success, failed, escalated or unverified; interrupted, paused or running where
             it may go on.
         reason: why it ended, in a sentence, or "".
         page: the dead-letter or escalation page below ``.loki/``, or None.
         is_dead_letter: it failed and was not only out of budget.
         total_attempts: attempts made.
-        infrastructure_attempts: those that infrastructure failed; not among the total.
         time_to_success_ms: from the first attempt's begin to the end of the one that succeeded,
             waits and pauses included; None where none did.
-        patterns_encountered, strategies_used, files_modified: each once, in order.
+        patterns_encountered, strategies_used: each once, in order.
         uses: every strategy used, and what became of it.
         pre_validation_runs: how often VALIDATE took place.
         pre_validation_passed: how often it passed.
         regression_checks_run, regression_checks_skipped: how often.
         regressions_detected: tests that passed and then did not, over all checks.
         regressions_auto_fixed: those of them that a later attempt mended.
-        tokens, cost: of all attempts, also those that do not count.
     """
 
     task: str
     title: str
     execution: int
-    began: str
     ended: str
     final_status: str
     reason: str
     page: str | None
     is_dead_letter: bool
     total_attempts: int
-    infrastructure_attempts: int
     time_to_success_ms: int | None
     patterns_encountered: tuple[str, ...]
     strategies_used: tuple[str, ...]
-    files_modified: tuple[str, ...]
     uses: tuple[Use, ...]
     pre_validation_runs: int
     pre_validation_passed: int
@@ -247,8 +241,6 @@ class ExecutionMetrics:
     regression_checks_skipped: int
     regressions_detected: int
     regressions_auto_fixed: int
-    tokens: int
-    cost: float
 
     @property
     def has_ended(self) -> bool:
@@ -335,18 +327,15 @@ def measure(
         task=task,
         title=title,
         execution=execution,
-        began=attempts[0].timestamp if attempts else str(end.get("at") or ""),
         ended=str(end.get("at") or (attempts[-1].timestamp if attempts else "")),
         final_status=status,
         reason=str(outcome.get("reason") or _reason(attempts)),
         page=page if isinstance(page, str) else None,
         is_dead_letter=letter,
         total_attempts=len(made),
-        infrastructure_attempts=sum(attempt.infrastructure for attempt in attempts),
         time_to_success_ms=_time_to_success(attempts),
         patterns_encountered=_once(a.pattern_matched for a in made),
         strategies_used=_once(use.strategy for use in used),
-        files_modified=_once(path for a in attempts for path in a.files_modified),
         uses=used,
         pre_validation_runs=len(checked),
         pre_validation_passed=sum(bool(validation.get("passed")) for validation in checked),
@@ -354,8 +343,6 @@ def measure(
         regression_checks_skipped=skipped,
         regressions_detected=detected,
         regressions_auto_fixed=fixed,
-        tokens=sum(int(attempt.tokens or 0) for attempt in attempts),
-        cost=sum(float(attempt.cost or 0) for attempt in attempts),
     )
 
 
@@ -363,22 +350,20 @@ def catches(validation: Mapping[str, Any]) -> list[str]:
     """Names of the gates that blocked, each once; none where it passed.
 
     Args:
-        validation: what is kept of it. Its violations are objects with ``gate`` and ``severity``; older
-            logs have sentences that end with the gate's name in brackets.
+        validation: what is kept of it.
 
     Example:
-        >>> catches({"passed": False, "violations": ["a.py:1: invalid syntax [syntax_check]"]})
+        >>> violation = {"gate": "syntax_check", "severity": "blocking"}
+        >>> catches({"passed": False, "violations": [violation]})
         ['syntax_check']
     """
     if validation.get("passed"):
         return []
-    found = []
-    for violation in _list(validation, "violations"):
-        if isinstance(violation, Mapping):
-            if violation.get("severity", "blocking") == "blocking":
-                found.append(str(violation.get("gate")))
-        elif named := re.search(r"\[(\w+)\]\s*$", str(violation)):
-            found.append(named[1])
+    found = (
+        str(violation.get("gate"))
+        for violation in _list(validation, "violations")
+        if isinstance(violation, Mapping) and violation.get("severity") == "blocking"
+    )
     return list(dict.fromkeys(found)) or [str(g) for g in _list(validation, "gates")[-1:]]
 
 
@@ -625,7 +610,7 @@ class Summary:
         tasks: how many tasks.
         attempts: by result, infrastructure's failures as ``infrastructure``.
         hours: the same by hour of their begin (``2026-04-04T10``).
-        hourly_tokens, hourly_cost: by hour.
+        hourly_tokens: by hour.
         attempts_to_success: attempts of the executions that succeeded; with `statuses` their mean.
         times_to_success: milliseconds in all, and of how many executions.
         failures: attempts that failed and count.
@@ -640,7 +625,6 @@ class Summary:
     attempts: Counter[str] = field(default_factory=Counter)
     hours: dict[str, Counter[str]] = field(default_factory=dict)
     hourly_tokens: Counter[str] = field(default_factory=Counter)
-    hourly_cost: dict[str, float] = field(default_factory=dict)
     patterns: dict[str, PatternTotals] = field(default_factory=dict)
     strategies: dict[str, StrategyTotals] = field(default_factory=dict)
     chains: dict[tuple[str, ...], ChainTotals] = field(default_factory=dict)
@@ -732,7 +716,6 @@ class Summary:
             self.hourly_tokens[hour] += int(attempt.tokens)
         if attempt.cost:
             agent.cost += float(attempt.cost)
-            self.hourly_cost[hour] = self.hourly_cost.get(hour, 0.0) + float(attempt.cost)
         for check in attempt.checks:
             took = self.checks.setdefault(check.name, CheckTotals())
             took.runs += 1

@@ -86,24 +86,7 @@ class DeadLetterLog:
     def raw(self) -> dict[str, dict[str, Any]]:
         """The same as plain data by task: most are looked at once and let go."""
         kept = self._store.records(LETTERS)
-        if not kept:
-            kept = list(self._older())
-            for record in kept:
-                self._store.append(LETTERS, record)
         return {str(record["task"]): record for record in kept if record.get("task")}
-
-    def _older(self) -> Iterator[dict[str, Any]]:
-        """What stood with the tasks before there was a log."""
-        for name in self._store.keys("tasks/"):
-            if name.endswith("/task.json"):
-                task = task_record.load(self._store, name.split("/")[1])
-                if task.dead_letter is not None:
-                    yield {
-                        "task": task.id,
-                        "title": task.title,
-                        "at": task.updated_at,
-                        **task.dead_letter,
-                    }
 
     def _suggestions(self, letter: DeadLetter, similar: Sequence[DeadLetter]) -> str:
         if not similar:

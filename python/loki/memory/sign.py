@@ -122,11 +122,6 @@ class Approach:
     text: str
     count: int = 1
 
-    @classmethod
-    def from_dict(cls, data: Any) -> Approach:
-        """What is kept of it; of an older version its text alone."""
-        return cls(data) if isinstance(data, str) else codec.parse(cls, data)
-
 
 @dataclass(frozen=True)
 class Sighting:

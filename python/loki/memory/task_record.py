@@ -242,7 +242,6 @@ class TaskRecord:
         tree: digest of the project where it ended last, or "".
         outcome: how it ended; None: it runs, or was killed.
         approval: what a person has to approve, or None.
-        dead_letter: what older versions kept of it as a dead letter, or None.
         flaws: what in the file does not fit, in sentences.
         other: fields that a newer version wrote; kept.
     """
@@ -267,7 +266,6 @@ class TaskRecord:
     tree: str = ""
     outcome: Outcome | None = None
     approval: Awaited | None = None
-    dead_letter: Mapping[str, Any] | None = kept(default=None, omit=True)
     flaws: tuple[str, ...] = ()
     other: Mapping[str, Any] = field(default_factory=dict)
 

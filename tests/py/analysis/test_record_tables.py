@@ -44,20 +44,6 @@ def test_a_transition_that_three_files_tell_of_is_one_row(folder: Path) -> None:
     states = [(row["before"], row["after"]) for row in found]
     assert states == [("CLOSED", "OPEN"), ("OPEN", "HALF_OPEN"), ("HALF_OPEN", "CLOSED")]
     assert found[0]["error"] == "password=<secret>"
-    assert {row["source"] for row in found} == {"transitions"}
-
-
-def test_older_projects_kept_recoveries_and_how_breakers_stand(folder: Path) -> None:
-    log = f"{AT} Circuit recovered: api/claude\nsomething else\nyesterday Circuit recovered: x\n"
-    (folder / "logs/circuit-recovery.log").write_text(log)
-    state = {"state": "OPEN", "last_state_change": "2026-04-04T11:00:00Z"}
-    standing = {"api": state, "b": 3, "c": {"state": "OPEN", "last_state_change": None}}
-    (folder / "state/circuit-breakers.json").write_text(json.dumps(standing))
-    found = rows(folder, "transitions")
-    assert [(row["breaker"], row["after"], row["source"]) for row in found] == [
-        ("api/claude", "CLOSED", "recoveries"),
-        ("api", "OPEN", "state"),
-    ]
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "\x00", '{"api": []}', "[" * 100_000])
@@ -65,7 +51,7 @@ def test_damaged_files_are_left_out(folder: Path, text: str) -> None:
     for name in (
         *("state/circuit-breakers.json", "queue/dead-letter.json", "logs/calls.jsonl"),
         *("logs/test-runs.jsonl", "logs/tool-calls.jsonl", "memory/dead-letters.jsonl"),
-        *("logs/breaker-transitions.jsonl", "logs/circuit-recovery.log"),
+        "logs/breaker-transitions.jsonl",
     ):
         (folder / name).write_text(text)
     (folder / "tasks" / "t").mkdir(parents=True)

@@ -210,11 +210,9 @@ def test_the_figures_of_an_execution() -> None:
     ]
     got = one(made, status="success", reason="every check passes", page=None)
     assert got.total_attempts == 3
-    assert got.infrastructure_attempts == 1
     assert got.time_to_success_ms == 61_500
     assert got.patterns_encountered == ("type-error", "lint-error")
     assert got.strategies_used == ("auto_fix", "context_expand")
-    assert got.files_modified == ("a.py",)
     assert (got.final_status, got.reason, got.is_dead_letter) == (
         "success",
         "every check passes",
@@ -223,7 +221,6 @@ def test_the_figures_of_an_execution() -> None:
     assert (got.pre_validation_runs, got.pre_validation_passed) == (3, 2)
     assert (got.regression_checks_run, got.regression_checks_skipped) == (2, 0)
     assert (got.regressions_detected, got.regressions_auto_fixed) == (2, 2)
-    assert (got.tokens, got.cost) == (7, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -265,9 +262,8 @@ def test_catches_are_blocking_violations_gates() -> None:
 
     blocking = {"gate": "a", "severity": "blocking"}
     assert said(blocking, {"gate": "b", "severity": "advisory"}, blocking) == ["a"]
-    assert said("x.py:1: wrong [self_review]", "y [x] z") == ["self_review"]
     assert said() == ["b"]
-    assert said("x [a]", passed=True) == []
+    assert said(blocking, passed=True) == []
     assert catches({"violations": 3}) == []
     violations = (
         Violation("self_review", ADVISORY, "a.py", "left a print"),

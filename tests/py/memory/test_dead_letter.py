@@ -320,26 +320,6 @@ def test_among_thousands_one_log_is_read(tmp_path: Path, failure: Failure) -> No
     assert len(store.looked_at) == 1 + len(own) + len(similar) <= 7
 
 
-def test_old_dead_letters_that_stand_with_their_tasks_count(
-    tmp_path: Path, failure: Failure
-) -> None:
-    store = FileStore(tmp_path)
-    likeness = {
-        "pattern": "type-error",
-        "extension": "ts",
-        "code": "TS2339",
-        "error": failure.normalized[:50],
-        "signature": failure.signature,
-    }
-    for id_, dead in (("old", likeness), ("fine", None)):
-        task_record.save(
-            store, task_of({"id": id_, "title": "Old one", "updated_at": AT, "dead_letter": dead})
-        )
-    page = keep(store, letter_of(failure))
-    assert "- `old`: Old one (2026-04-04)" in page
-    assert len(store.records(LETTERS)) == 2
-
-
 def test_a_similar_task_that_succeeded_later_says_how(tmp_path: Path, failure: Failure) -> None:
     store = FileStore(tmp_path)
     keep(store, letter_of(failure, "one"))

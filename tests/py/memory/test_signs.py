@@ -91,14 +91,6 @@ def test_rules_that_changed_decide_anew_what_is_a_sign(store: Store) -> None:
     assert Signs(store, "main", SignRules(threshold=4)).armed == ()
 
 
-def test_what_was_kept_before_approaches_were_counted_is_read(
-    make_failure: MakeFailure, store: Store
-) -> None:
-    sighting = {"failure": make_failure().to_dict(), "count": 2, "approaches": ["x"], "tasks": []}
-    store.write("run/main/signs.json", json.dumps({"version": 1, "sightings": [sighting]}))
-    assert "led there: `x`" in str(Signs(store, "main"))
-
-
 @pytest.mark.parametrize(
     "text",
     ["{", "[]", '{"sightings": [{}]}', '{"sightings": 3}', '{"sightings": [3]}', "[" * 100_000, ""],

@@ -131,7 +131,7 @@ def test_attempts_are_as_by_counting(executions: list[Measured]) -> None:
     assert sum(got.hours.values(), Counter()) == got.attempts
     assert got.waited_ms == sum(a.delay_ms for a in every)
     assert sum(agent.tokens for agent in got.agents.values()) == sum(a.tokens or 0 for a in every)
-    assert sum(got.hourly_cost.values()) == sum(a.cost or 0 for a in every)
+    assert sum(agent.cost for agent in got.agents.values()) == sum(a.cost or 0 for a in every)
     failed = [a for a in every if a.result == "failed" and not a.infrastructure]
     caught = [a for a in failed if a.phase == "validate" and a.validation]
     assert got.pre_validation_catch_rate == share(len(caught), len(failed))
