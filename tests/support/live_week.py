@@ -14,10 +14,10 @@ from unittest.mock import patch
 
 from loki import AgentError, Workspace
 from loki.action.agent_protocol import Question, Said
+from loki.config import RecurrenceConfig
 from loki.jobs.queue.queue import queue_of
 from loki.jobs.recurring.dispatcher import Dispatcher
 from loki.jobs.recurring.recurring_outcome import (
-    RecurrenceSettings,
     checked,
     paused,
     replanned,
@@ -55,7 +55,7 @@ def task_of(plan: Plan) -> RecurringTask:
     cycle = {"delay": delay, "max_iterations": plan.max_iterations}
     schedule = {"cron": plan.cron, "zone": plan.zone} if plan.cron else cycle
     task = checked({"id": plan.id, "schedule": schedule, "command": ["x"]})
-    return replanned(task, START, RecurrenceSettings())
+    return replanned(task, START, RecurrenceConfig())
 
 
 class Services:
@@ -198,7 +198,7 @@ class LiveWeek:
 
     def act(self, what: str, id_: str) -> None:
         """What a person does, or another program with the same agent."""
-        now, settings = self.clock.now(), RecurrenceSettings()
+        now, settings = self.clock.now(), RecurrenceConfig()
         if what == "pause":
             self.tasks.update(id_, partial(paused, now=now, reason="for a person"))
         elif what == "resume":

@@ -28,7 +28,7 @@ from loki.cli.recur_show import added, as_data, found, next_of
 from loki.jobs.recurring import recurring_outcome
 from loki.jobs.recurring.recurring_agent_run import must_be_workable
 from loki.jobs.recurring.recurring_task import CronPart, RecurringTask
-from loki.jobs.recurring.scheduling import recurrence_settings, recurring_tasks
+from loki.jobs.recurring.scheduling import recurring_tasks
 
 if TYPE_CHECKING:
     from loki.workspace import Workspace
@@ -167,7 +167,7 @@ def add(
         "schedule": schedule_said(when),
         "pass_environment": pass_env or (),
     }
-    made = recurring_outcome.defined(said, workspace.clock.now())
+    made = recurring_outcome.defined(said, workspace.clock.now(), workspace.config.recurrence)
     if made.agent is not None:  # say now what would be wrong with every run
         must_be_workable(workspace, made)
     recurring_tasks(workspace).add(made)
@@ -215,7 +215,7 @@ def resume_recurring(workspace: Workspace, id_: str, *, json: bool) -> None:
         id_: of the task, as it is.
         json: tell it as JSON.
     """
-    now, known = workspace.clock.now(), recurrence_settings(workspace)
+    now, known = workspace.clock.now(), workspace.config.recurrence
     resumes = partial(recurring_outcome.resumed, now=now, settings=known)
     _change(workspace, id_, "resumed", resumes, f"resumed {id_}", json=json)
 
@@ -310,7 +310,7 @@ def _edits(
     reset: bool,
 ) -> Callable[[RecurringTask], RecurringTask]:
     """What makes the changed task of the one that is there."""
-    now, known = workspace.clock.now(), recurrence_settings(workspace)
+    now, known = workspace.clock.now(), workspace.config.recurrence
 
     def edits(task: RecurringTask) -> RecurringTask:
         if "command" in changes and not task.command:

@@ -178,8 +178,7 @@ def as_data(task: RecurringTask | Unreadable, workspace: Workspace) -> dict[str,
 
 def cooldown_left(task: RecurringTask, workspace: Workspace) -> float:
     """Seconds until it may be triaged again."""
-    cooldown = workspace.config.recurrence.triage_cooldown
-    rules = triage_policy.TriageRules(cooldown=cooldown)
+    rules = workspace.config.recurrence
     return triage_policy.cooldown_left(task, rules, workspace.clock.now())
 
 

@@ -224,10 +224,9 @@ def _recommended(workspace: Workspace, task: RecurringTask) -> Request | None:
 def _go_on(workspace: Workspace, one: Request, _said: Said) -> Result:
     from loki.jobs.recurring import recurring_outcome
     from loki.jobs.recurring.recurring_tasks import RecurringTasks
-    from loki.jobs.recurring.scheduling import recurrence_settings
 
     tasks, now = RecurringTasks(workspace.store), workspace.clock.now()
-    known = recurrence_settings(workspace)
+    known = workspace.config.recurrence
     task = tasks.load(one.id)  # says what is wrong with one that cannot be used
     is_held = task.paused is not None or task.stopped is not None
     change = recurring_outcome.resumed if is_held else recurring_outcome.without_failures

@@ -18,10 +18,10 @@ from functools import partial
 
 from loki.base.error import LokiError
 from loki.base.time import Clock, isoformat
+from loki.config import RecurrenceConfig
 from loki.jobs.job_pool import JobPool
 from loki.jobs.recurring.recurring_outcome import (
     Notice,
-    RecurrenceSettings,
     Step,
     begun,
     due,
@@ -84,7 +84,7 @@ class Dispatcher:
         runner: Runner,
         clock: Clock,
         locks: Locks,
-        settings: RecurrenceSettings | None = None,
+        settings: RecurrenceConfig | None = None,
         parallel: int = 4,
         pool: Executor | None = None,
     ) -> None:
@@ -96,7 +96,7 @@ class Dispatcher:
         self.closing: list[Callable[[], None]] = []
         self._runner = runner
         self._locks = locks
-        self._settings = settings or RecurrenceSettings()
+        self._settings = settings or RecurrenceConfig()
         self._jobs = JobPool(parallel, "loki-run", self.cancelled, pool)
         self._round = DispatchRound()
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -30,23 +30,15 @@ from loki.jobs.recurring.recurring_task import (
 )
 from loki.jobs.recurring.schedule import Cron
 
+if TYPE_CHECKING:
+    from loki.config import RecurrenceConfig
+
 STOPPED = "stopped"
 """The event of a cycle that failed once more than it may."""
 
 
-@dataclass(frozen=True)
-class RecurrenceSettings:
-    """How failures are waited out; ``[recurrence]`` of the configuration says multiplier and cap.
-
-    Attributes:
-        multiplier: growth of the delay with each failure.
-        cap: seconds; the longest delay.
-        jitter: share of the delay; a constant of SPEC's, here so that its effect can be measured.
-    """
-
-    multiplier: float = 2.0
-    cap: float = 86400.0
-    jitter: float = 0.1
+JITTER = 0.1
+"""Share of a delay (SPEC's); here so that its effect can be measured."""
 
 
 @dataclass(frozen=True)
@@ -65,21 +57,22 @@ class Step:
     notices: tuple[Notice, ...] = ()
 
 
-def delay(task: RecurringTask, scheduled_at: datetime, settings: RecurrenceSettings) -> float:
+def delay(task: RecurringTask, scheduled_at: datetime, settings: RecurrenceConfig) -> float:
     """Seconds from a failed run's scheduled time to the next one (SPEC, Backoff, offset 0).
 
     Args:
         task: with its failures in a row.
         scheduled_at: the failed run's: the schedule's two fires after it give the base.
-        settings: multiplier and cap.
+        settings: how failures are waited out.
     """
     base = task.timing().gap(scheduled_at)
-    backoff = Backoff(base, settings.multiplier, settings.cap, settings.jitter)
+    multiplier, most = settings.failure_backoff_multiplier, settings.failure_backoff_max_delay
+    backoff = Backoff(base, multiplier, most, JITTER)
     return backoff.delay(task.consecutive_failures, key=task.id)
 
 
 def planned(
-    task: RecurringTask, scheduled_at: datetime, now: datetime, settings: RecurrenceSettings
+    task: RecurringTask, scheduled_at: datetime, now: datetime, settings: RecurrenceConfig
 ) -> datetime | None:
     """When a task runs next: by its schedule, or where it failed last, after the backoff's delay.
 
@@ -87,7 +80,7 @@ def planned(
         task: with its counters.
         scheduled_at: of its last run.
         now: nothing is planned for earlier.
-        settings: multiplier and cap.
+        settings: how failures are waited out.
     """
     if task.consecutive_failures:
         after = scheduled_at + timedelta(seconds=delay(task, scheduled_at, settings))
@@ -106,7 +99,7 @@ def begun(task: RecurringTask, running: Running) -> RecurringTask:
 
 
 def recorded(
-    task: RecurringTask, run: RunRecord, now: datetime, settings: RecurrenceSettings
+    task: RecurringTask, run: RunRecord, now: datetime, settings: RecurrenceConfig
 ) -> Step:
     """A task after the outcome of a run is known: the one place where failures are counted.
 
@@ -114,7 +107,7 @@ def recorded(
         task: as it is now, with what a person changed meanwhile.
         run: with its status.
         now: the time.
-        settings: multiplier and cap.
+        settings: how failures are waited out.
     """
     changes: dict[str, Any] = {
         "last_status": run.status,
@@ -171,7 +164,7 @@ def paused(task: RecurringTask, now: datetime, reason: str = "", by: str = "") -
     return task.with_(paused=Hold(since=now, reason=reason, by=by))
 
 
-def resumed(task: RecurringTask, now: datetime, settings: RecurrenceSettings) -> RecurringTask:
+def resumed(task: RecurringTask, now: datetime, settings: RecurrenceConfig) -> RecurringTask:
     """A task that runs again: what fell into the pause is not made up for, failures stay counted."""
     was_stopped = task.stopped is not None
     after = task.with_(paused=None, stopped=None)
@@ -180,7 +173,7 @@ def resumed(task: RecurringTask, now: datetime, settings: RecurrenceSettings) ->
     return replanned(after, now, settings)
 
 
-def replanned(task: RecurringTask, now: datetime, settings: RecurrenceSettings) -> RecurringTask:
+def replanned(task: RecurringTask, now: datetime, settings: RecurrenceConfig) -> RecurringTask:
     """A task whose next run is found anew, after its schedule or its counters were changed."""
     last = task.last_scheduled_at
     if isinstance(task.schedule, CyclePart) and not task.consecutive_failures:
@@ -193,7 +186,7 @@ def replanned(task: RecurringTask, now: datetime, settings: RecurrenceSettings) 
 
 
 def without_failures(
-    task: RecurringTask, now: datetime, settings: RecurrenceSettings
+    task: RecurringTask, now: datetime, settings: RecurrenceConfig
 ) -> RecurringTask:
     """A task whose failures in a row a person has forgiven; those of its life stay."""
     return replanned(task.with_(consecutive_failures=0, failure_restarts=0), now, settings)
@@ -269,12 +262,13 @@ def command_words(words: Sequence[str], shell: str | None, root: Path) -> tuple[
     return command
 
 
-def defined(said: Mapping[str, Any], now: datetime) -> RecurringTask:
+def defined(said: Mapping[str, Any], now: datetime, settings: RecurrenceConfig) -> RecurringTask:
     """A task that has not run yet.
 
     Args:
         said: what its file is to say; an id and a title that are missing are made from what it does.
         now: when it is added: a cycle begins at once, a cron schedule at its next time.
+        settings: how failures are waited out.
 
     Raises:
         UsageError: something is outside its range, or holds a secret.
@@ -284,7 +278,7 @@ def defined(said: Mapping[str, Any], now: datetime) -> RecurringTask:
         title = command[-1] if command[:2] == ("sh", "-c") else shlex.join(command)
     title = title or str(said["agent"]["task"])
     named = {"id": safe_id(id_) if id_ else task_id(title), "title": title, "created_at": now}
-    return replanned(checked({**said, **named}), now, RecurrenceSettings())
+    return replanned(checked({**said, **named}), now, settings)
 
 
 def checked(data: Mapping[str, Any]) -> RecurringTask:

@@ -14,7 +14,7 @@ from loki.base.manual_clock import ManualClock
 from loki.execution.notify_channels import notifier
 from loki.jobs.recurring import command_run, recurring_agent_run
 from loki.jobs.recurring.dispatcher import Dispatcher
-from loki.jobs.recurring.recurring_outcome import STOPPED, Notice, RecurrenceSettings
+from loki.jobs.recurring.recurring_outcome import STOPPED, Notice
 from loki.jobs.recurring.recurring_run import (
     Running,
     RunPostponed,
@@ -63,12 +63,6 @@ def recurring_tasks(workspace: Workspace) -> RecurringTasks:
     return RecurringTasks(workspace.strict_store)
 
 
-def recurrence_settings(workspace: Workspace) -> RecurrenceSettings:
-    """How a project waits failures out."""
-    said = workspace.config.recurrence
-    return RecurrenceSettings(said.failure_backoff_multiplier, said.failure_backoff_max_delay)
-
-
 def dispatcher(workspace: Workspace) -> Dispatcher:
     """What runs the recurring tasks of a project."""
     tasks = RecurringTasks(workspace.store)
@@ -77,7 +71,7 @@ def dispatcher(workspace: Workspace) -> Dispatcher:
         WorkspaceRunner(workspace),
         workspace.clock,
         partial(hold_task, workspace.folder, "run"),
-        recurrence_settings(workspace),
+        workspace.config.recurrence,
         workspace.config.recurrence.parallel,
     )
     found.tell = noticed(workspace)

@@ -21,6 +21,7 @@ from loki.memory.quote import block, quoted, whole
 from loki.recognition.similarity import overlap
 
 if TYPE_CHECKING:
+    from loki.config import RecurrenceConfig
     from loki.jobs.recurring.recurring_task import RecurringTask
 
 TAG, EXEMPT = "recurring-triage", "no-recurring-triage"
@@ -33,19 +34,6 @@ ALIKE = 0.8
 """Two fixes whose titles overlap more ask for the same; "substantially similar" of the seed documents."""
 
 _PREFIX, _DIGITS = ".triage-", 9
-
-
-@dataclass(frozen=True, slots=True)
-class TriageRules:
-    """When a task is triaged; ``[recurrence]`` of the configuration says.
-
-    Attributes:
-        threshold: failures in a row that it takes, 1 or more.
-        cooldown: seconds between the starts of two triages of one task.
-    """
-
-    threshold: int = 3
-    cooldown: float = 86400.0
 
 
 def triage_id(task: str, number: int) -> str:
@@ -73,7 +61,7 @@ def parts_of(id_: str) -> tuple[str, int] | None:
 
 
 def due_at(
-    task: RecurringTask, rules: TriageRules, now: datetime, began: datetime | None = None
+    task: RecurringTask, rules: RecurrenceConfig, now: datetime, began: datetime | None = None
 ) -> datetime | None:
     """When a task's failures are to be looked at, whoever could do it; None: there is no cause to.
 
@@ -85,7 +73,7 @@ def due_at(
     """
     if task.paused is not None or EXEMPT in task.tags or task.id.startswith(_PREFIX):
         return None
-    if task.consecutive_failures < max(1, rules.threshold):
+    if task.consecutive_failures < rules.triage_threshold:
         return None
     last = task.last_triaged_at or began
     if last is not None and (task.last_failure_at is None or task.last_failure_at <= last):
@@ -93,7 +81,7 @@ def due_at(
     return now + timedelta(seconds=cooldown_left(task, rules, now))
 
 
-def cooldown_left(task: RecurringTask, rules: TriageRules, now: datetime) -> float:
+def cooldown_left(task: RecurringTask, rules: RecurrenceConfig, now: datetime) -> float:
     """Seconds until a task may be triaged again; 0: it may.
 
     A triage that seems to have begun in the future, after a clock was put back, holds the next one
@@ -101,8 +89,8 @@ def cooldown_left(task: RecurringTask, rules: TriageRules, now: datetime) -> flo
     """
     if task.last_triaged_at is None:
         return 0.0
-    over = task.last_triaged_at + timedelta(seconds=rules.cooldown)
-    return min(max(0.0, (over - now).total_seconds()), rules.cooldown)
+    over = task.last_triaged_at + timedelta(seconds=rules.triage_cooldown)
+    return min(max(0.0, (over - now).total_seconds()), rules.triage_cooldown)
 
 
 def begun(task: RecurringTask, agent: str, now: datetime) -> tuple[RecurringTask, TriageRecord]:

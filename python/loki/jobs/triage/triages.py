@@ -29,7 +29,7 @@ from loki.jobs.recurring import recurring_outcome
 from loki.jobs.recurring.recurring_task import RecurringTask
 from loki.jobs.recurring.recurring_tasks import hold_task
 from loki.jobs.triage import triage_policy
-from loki.jobs.triage.triage_policy import FIX, Conclusion, TriageRules
+from loki.jobs.triage.triage_policy import FIX, Conclusion
 from loki.jobs.triage.triage_prompt import INSTRUCTIONS, began, gather, prompt, records
 from loki.jobs.triage.triage_verdict import (
     LONGEST,
@@ -110,8 +110,7 @@ class Triages:
         tell: Tell | None = None,
         pool: Executor | None = None,
     ) -> None:
-        said = workspace.config.recurrence
-        self.rules = TriageRules(said.triage_threshold, said.triage_cooldown)
+        self._rules = workspace.config.recurrence
         self._workspace, self._tasks, self._waits = workspace, tasks, waits
         self._tell = tell or _warn
         self._cancelled = cancelled
@@ -146,14 +145,14 @@ class Triages:
         return min(times, default=None)
 
     def _due_at(self, task: RecurringTask, now: datetime) -> datetime | None:
-        return triage_policy.due_at(task, self.rules, now)
+        return triage_policy.due_at(task, self._rules, now)
 
     def _is_due(self, task: RecurringTask, now: datetime) -> bool:
         """Whether a task is to be triaged now; the record of its last triage is read for few."""
         if self._due_at(task, now) != now:
             return False
         since = began(self._workspace, task)
-        return triage_policy.due_at(task, self.rules, now, since) is not None
+        return triage_policy.due_at(task, self._rules, now, since) is not None
 
     def _start(self, tasks: Sequence[RecurringTask], now: datetime) -> bool:
         """Begin what may begin; whether a circuit breaker holds something up."""
@@ -192,7 +191,7 @@ class Triages:
     def _doctor(self, task: RecurringTask) -> Doctor | str:
         """Who is asked about a task: ``[recurrence] triage_agent``, else its own agent; or why nobody."""
         own = task.agent
-        name = self._workspace.config.recurrence.triage_agent or (own and own.agent) or ""
+        name = self._rules.triage_agent or (own and own.agent) or ""
         command = (own and own.agent_command) or ""
         if not (name or command):
             return ""

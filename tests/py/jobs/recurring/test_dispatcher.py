@@ -9,10 +9,10 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from loki.base.error import UsageError
+from loki.config import RecurrenceConfig
 from loki.jobs.recurring.dispatcher import Dispatcher
 from loki.jobs.recurring.recurring_outcome import (
     Notice,
-    RecurrenceSettings,
     begun,
     due,
     next_time,
@@ -30,7 +30,7 @@ BEGUN = Running(number=1, scheduled_at=NOW, started_at=NOW)
 
 def made(id_: str = "t", schedule: dict[str, Any] | None = None, **more: Any) -> RecurringTask:
     data = {"id": id_, "schedule": schedule or {"cron": "0 * * * *"}, "command": ["x"], **more}
-    return replanned(RecurringTask.model_validate(data), NOW, RecurrenceSettings())
+    return replanned(RecurringTask.model_validate(data), NOW, RecurrenceConfig())
 
 
 class Answers:

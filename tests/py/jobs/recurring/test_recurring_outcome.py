@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from loki.config import RecurrenceConfig
+from loki.jobs.recurring import recurring_outcome
 from loki.jobs.recurring.recurring_outcome import (
-    RecurrenceSettings,
     begun,
     delay,
     paused,
@@ -24,7 +26,7 @@ from loki.jobs.recurring.recurring_task import RecurringTask, Unreadable, read
 from support.examples import examples
 
 NOW = datetime(2026, 4, 4, 10, tzinfo=timezone.utc)
-KNOBS = RecurrenceSettings()
+KNOBS = RecurrenceConfig()
 HOURLY = {"cron": "0 * * * *"}
 STATUSES: tuple[Status, ...] = ("success", "failed", "cancelled", "pending_evaluation", "rescued")
 
@@ -165,17 +167,17 @@ def test_no_delay_leaves_its_bounds(
     cron: str, failures: int, minutes: int, multiplier: float, cap: float
 ) -> None:
     at = NOW + timedelta(minutes=minutes)
-    knobs, plain = (
-        RecurrenceSettings(multiplier, cap),
-        RecurrenceSettings(multiplier, cap, jitter=0),
+    knobs = RecurrenceConfig.model_construct(
+        failure_backoff_multiplier=multiplier, failure_backoff_max_delay=cap
     )
     task = made({"cron": cron}).with_(consecutive_failures=failures)
     base = task.timing().gap(at)
     found = delay(task, at, knobs)
     assert base <= found <= max(base, cap) + 1e-6
     more = task.with_(consecutive_failures=failures + 1)
-    assert delay(more, at, plain) >= delay(task, at, plain)
     assert delay(task, at, knobs) == found
+    with patch.object(recurring_outcome, "JITTER", 0.0):
+        assert delay(more, at, knobs) >= delay(task, at, knobs)
 
 
 @pytest.mark.parametrize(

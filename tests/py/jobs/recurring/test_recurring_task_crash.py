@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 
 import pytest
 
+from loki.config import RecurrenceConfig
 from loki.jobs.recurring.dispatcher import Dispatcher
-from loki.jobs.recurring.recurring_outcome import RecurrenceSettings, replanned
+from loki.jobs.recurring.recurring_outcome import replanned
 from loki.jobs.recurring.recurring_run import Running, RunRecord, RunResult, Status, Verdict
 from loki.jobs.recurring.recurring_task import RecurringTask
 from loki.jobs.recurring.recurring_tasks import RecurringTasks
@@ -90,7 +91,7 @@ def test_each_run_is_counted_once_wherever_it_dies(status: Status) -> None:
         store, clock, runner = Mortal(), ManualClock(NOW), Runner(status)
         tasks = RecurringTasks(store)
         part = {"id": "t", "schedule": {"cron": "0 * * * *"}, "command": ["x"]}
-        tasks.add(replanned(RecurringTask.model_validate(part), NOW, RecurrenceSettings()))
+        tasks.add(replanned(RecurringTask.model_validate(part), NOW, RecurrenceConfig()))
         clock.advance("1h")
         store.dies_at = store.writes + step / 2
         survived = True

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loki.config import RecurrenceConfig
 from loki.jobs.recurring.recurring_task import Hold
 from loki.jobs.triage import triage_policy
 from loki.jobs.triage.triage_policy import (
-    TriageRules,
     conclude,
     cooldown_left,
     due_at,
@@ -22,7 +22,7 @@ from loki.jobs.triage.triage_verdict import KINDS, Verdict
 from support.triage import NOW, RECORD, failing
 
 DAY = timedelta(days=1)
-RULES = TriageRules()
+RULES = RecurrenceConfig()
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,9 @@ def test_a_triage_is_never_triaged() -> None:
 
 
 def test_a_clock_that_jumped_holds_nothing_up_for_longer_than_the_cooldown() -> None:
-    assert cooldown_left(failing(last_triaged_at=NOW + 100 * DAY), RULES, NOW) == RULES.cooldown
+    assert (
+        cooldown_left(failing(last_triaged_at=NOW + 100 * DAY), RULES, NOW) == RULES.triage_cooldown
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,12 @@ from collections import Counter
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
+from loki.jobs.recurring import recurring_outcome
 from loki.jobs.recurring.dispatcher import Dispatcher
-from loki.jobs.recurring.recurring_outcome import RecurrenceSettings
 from loki.jobs.recurring.recurring_tasks import RecurringTasks, hold_task
 from loki.stores.file_store import FileStore
 from loki.testing import ManualClock, MemoryStore
@@ -136,9 +137,9 @@ def herd(jitter: float) -> Counter[datetime]:
     for plan in week:
         tasks.add(task_of(plan))
     services = Services(week, down, -1, clock)
-    settings = RecurrenceSettings(jitter=jitter)
-    dispatcher = Dispatcher(tasks, services, clock, free, settings, pool=Here())
-    dispatcher.watch(end + timedelta(days=1), is_simulated=True)
+    dispatcher = Dispatcher(tasks, services, clock, free, pool=Here())
+    with patch.object(recurring_outcome, "JITTER", jitter):
+        dispatcher.watch(end + timedelta(days=1), is_simulated=True)
     first = [next(run for run in tasks.runs(plan.id) if run.is_success) for plan in week]
     return Counter(run.started_at.replace(second=0, microsecond=0) for run in first)
 
