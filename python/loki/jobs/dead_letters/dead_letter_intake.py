@@ -50,10 +50,7 @@ def source_of(workspace: Workspace, task_id: str, run: str) -> Source:
     with suppress(StoreError):
         if queue_of(workspace).where(task_id) is not None:
             return "queue"
-    recurring, _, number = task_id.rpartition("-")
-    if number.isdigit() and RecurringTasks(workspace.store).find(recurring) is not None:
-        return "recurring"
-    return "loop"
+    return "recurring" if RecurringTasks(workspace.store).has_run(task_id) else "loop"
 
 
 def add(

@@ -421,11 +421,9 @@ def _tasks(
 
 
 def _is_recurring(workspace: Workspace, id_: str) -> bool:
-    """Whether a task is a run of a recurring one."""
-    from loki.jobs.recurring.recurring_tasks import RecurringTasks
+    from loki.jobs.recurring.recurring_tasks import RecurringTasks  # takes long to import
 
-    of, _, number = id_.rpartition("-")
-    return number.isdecimal() and any(t.id == of for t in RecurringTasks(workspace.store).usable())
+    return RecurringTasks(workspace.store).has_run(id_)
 
 
 def _runs(workspace: Workspace) -> Iterator[tuple[str, Request]]:

@@ -45,6 +45,11 @@ class RecurringTasks:
         text = self._store.read(document(id_))
         return None if text is None else self._parsed(id_, text)
 
+    def has_run(self, task_id: str) -> bool:
+        """Whether a task of the closed loop is a run of a recurring one, by their ids."""
+        recurring, _, number = task_id.rpartition("-")
+        return bool(recurring) and number.isdecimal() and self.find(recurring) is not None
+
     def load(self, id_: str) -> RecurringTask:
         """A task that can be used.
 

@@ -196,19 +196,13 @@ def _parts(evidence: Evidence, budget: int) -> Iterator[tuple[str, str]]:
 
 
 def _row(run: RunRecord) -> str:
-    ended = f"- {run.number}: {isoformat(run.started_at)} {inline(run.status)}"
-    if run.exit_code is not None:
-        ended += f", exit code {run.exit_code}"
-    if run.signal is not None:
-        ended += f", signal {run.signal}"
-    if run.timed_out:
-        ended += ", timed out"
-    ended += f", after {(run.ended_at - run.started_at).total_seconds():g} s"
+    took = (run.ended_at - run.started_at).total_seconds()
+    told = f"- {run.number}: {isoformat(run.started_at)} {inline(run.status)}, after {took:g} s"
     if run.missed:
-        ended += f", {run.missed} missed before it"
+        told += f", {run.missed} missed before it"
     if run.signature:
-        ended += f", signature {quoted(run.signature, 100)}"
-    return f"{ended}: {quoted(run.reason, 150)}" if run.reason else ended
+        told += f", signature {quoted(run.signature, 100)}"
+    return f"{told}: {quoted(run.reason, 150)}" if run.reason else told
 
 
 def _sameness(runs: Iterable[RunRecord]) -> str:
