@@ -275,21 +275,27 @@ def _retry(letter: DeadLetter, facts: Facts) -> Iterator[Decision]:
         # What was there already when it was brought back and failed again is not what it lacks.
         if why != letter.recovered or any(_is_after(one.since, letter) for one in resolved):
             yield Decision("retry", "dependency_available", why, evidence)
-    if said.new_approach and is_new(said.new_approach, letter):
-        why = "an approach that was not tried yet"
-        yield Decision(
-            "retry", "new_approach", why, (said.new_approach, _by(said)), said.new_approach
-        )
-    if said.simpler_scope is not None and facts.simpler_state not in _UNDER_WAY:
-        scope = said.simpler_scope
-        why = f"a simpler task: {scope.title}"
-        yield Decision("simplify", "simpler_scope", why, (_by(said),), scope=scope)
-    if said.fixed_by:
-        why = f"what blocked it was fixed by {said.fixed_by}"
-        yield Decision("retry", "bug_fixed", why, (_by(said),), commit=said.fixed_by)
+    for answered in wanted(said):
+        is_tried = answered.approach and not is_new(answered.approach, letter)
+        is_under_way = answered.scope is not None and facts.simpler_state in _UNDER_WAY
+        if not (is_tried or is_under_way):
+            yield answered
     for commit in reversed([one for one in facts.commits if _is_after(one.at, letter)]):
         why = f"what blocked it may be fixed by {commit.commit[:12]}: {commit.subject}"
         yield Decision("retry", "bug_fixed", why, (commit.why,), commit=commit.commit)
+
+
+def wanted(said: Answers) -> Iterator[Decision]:
+    """What somebody wants done to bring a dead letter back, whatever was tried."""
+    by = _by(said)
+    if approach := said.new_approach:
+        yield Decision("retry", "new_approach", "a new approach", (approach, by), approach)
+    if scope := said.simpler_scope:
+        why = f"a simpler task: {scope.title}"
+        yield Decision("simplify", "simpler_scope", why, (by,), scope=scope)
+    if commit := said.fixed_by:
+        why = f"what blocked it was fixed by {commit}"
+        yield Decision("retry", "bug_fixed", why, (by,), commit=commit)
 
 
 def _resolved(letter: DeadLetter, needed: Sequence[Dependency]) -> list[Dependency]:

@@ -26,6 +26,7 @@ from loki.jobs.dead_letters.dead_letter_review import (
     decide,
     is_due,
     review_question,
+    wanted,
 )
 from loki.jobs.dead_letters.fact_finder import FactFinder
 from loki.jobs.queue.queue import queue_of
@@ -271,17 +272,10 @@ class DeadLetters:
         Raises:
             UsageError: the queue does not know it.
         """
-        if simpler:
-            why = f"a simpler task: {simpler}"
-            decision = Decision("simplify", "simpler_scope", why, scope=Scope(simpler))
-        elif approach:
-            decision = Decision("retry", "new_approach", "a new approach", approach=approach)
-        elif fixed_by:
-            why = f"what blocked it was fixed by {fixed_by}"
-            decision = Decision("retry", "bug_fixed", why, commit=fixed_by)
-        else:
-            decision = Decision("retry", "person", "a person wants it")
-        return self._decided(task_id, decision)
+        scope = Scope(simpler) if simpler else None
+        said = Answers(approach, scope, fixed_by=fixed_by, by=self.by)
+        person = Decision("retry", "person", "a person wants it")
+        return self._decided(task_id, next(wanted(said), person))
 
     def abandon(self, task_id: str, reason: str) -> Reviewed:
         """Give a task up for good, as a person says.
