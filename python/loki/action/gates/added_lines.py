@@ -284,25 +284,26 @@ def additions(change: Change, tree: Tree) -> Iterator[Addition]:
         places = kinds_of_path(edit.path)
         if edit.mode == "symlink" or edit.size > MAX_SIZE or places & _UNREAD:
             continue
-        before = _before(tree, edit.path)
-        after = "" if edit.after is None else _text(edit.after)
+        before = text_before(tree, edit.path)
+        after = "" if edit.after is None else text_of(edit.after)
         if after is not None and before != after and not _is_generated(after):
             yield Addition(edit.path, before, after, language_of(edit.path), places)
 
 
-def _before(tree: Tree, path: str) -> str | None:
+def text_before(tree: Tree, path: str) -> str | None:
     """The text of a file before the change; None where it was not there or is no text."""
     entry = tree.entries.get(path)
     if entry is None or entry.is_symlink or entry.size > MAX_SIZE:
         return None
     try:
-        return _text(tree.read(path))
+        return text_of(tree.read(path))
     except (OSError, ValueError):
         return None
 
 
-def _text(content: bytes) -> str | None:
-    if b"\0" in content[:8_000]:
+def text_of(content: bytes) -> str | None:
+    """What a file says, lines ended by line feeds; None where that is no text, or too large."""
+    if len(content) > MAX_SIZE or b"\0" in content[:8_000]:
         return None
     return content.decode("utf-8-sig", "replace").replace("\r\n", "\n")
 

@@ -14,7 +14,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from loki.action.agent_protocol import Proposal
-from loki.action.gates.added_lines import added_lines
+from loki.action.gates.added_lines import added_lines, text_before, text_of
 from loki.action.loop.loop_events import Drifted, DriftReviewed, ReportDrift, ReviewDrift
 from loki.base.error import LokiError
 from loki.config import DriftConfig
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from loki.people.human_review_store import HumanReviews
     from loki.people.signals import Signals
     from loki.recognition.failure import Failure
-
-MAX_BYTES = 400_000
-"""Of a file whose lines are compared: nobody writes a larger one. Chosen, not measured."""
 
 REASON = "drift"
 """Why a person is asked, as a request for them says it."""
@@ -244,27 +241,9 @@ def _is_moved(path: str, entry: Entry, new: Edit) -> bool:
 def _touched(edit: Edit, tree: Tree, was: str) -> Touched:
     kind: Kind = "deleted" if edit.after is None else "renamed" if was else "written"
     is_new = edit.path not in tree.entries
-    before = _text(tree, was or edit.path)
-    after = "" if edit.after is None else _decoded(edit.after)
+    before = text_before(tree, was or edit.path) if was or not is_new else ""
+    after = "" if edit.after is None else text_of(edit.after)
     if before is None or after is None:  # not text: that it differs is all that is known
         return Touched(edit.path, kind, 1, was, is_new)
     lines = max(len(added_lines(before, after)), len(added_lines(after, before)))
     return Touched(edit.path, kind, lines, was, is_new)
-
-
-def _text(tree: Tree, path: str) -> str | None:
-    entry = tree.entries.get(path)
-    if entry is None:
-        return ""
-    if entry.is_symlink or entry.size > MAX_BYTES:
-        return None
-    try:
-        return _decoded(tree.read(path))
-    except OSError:
-        return None
-
-
-def _decoded(content: bytes) -> str | None:
-    if len(content) > MAX_BYTES or b"\0" in content[:8_000]:
-        return None
-    return content.decode("utf-8", "replace").replace("\r\n", "\n")
