@@ -1,9 +1,27 @@
-"""``loki breakers``: what is open, why and until when; and opening and closing by hand."""
+"""Show the circuit breakers of a project, and open or close them by hand.
+
+A breaker stops calls to what has failed too often, and finds out carefully when it is back:
+
+- **CLOSED**: calls go out. Three failures within 60 s open it.
+- **OPEN**: calls are refused, for 300 s.
+- **HALF_OPEN**: single calls are let through, 10 s apart. Three successes close it, one failure
+  opens it again.
+
+`loki breakers` — what is open, and until when?
+
+`loki breakers close api/claude` — the other side is back, do not wait
+
+`loki breakers isolate api/claude` — no calls there until I say so
+
+`loki breakers watch` — a line for each change, as it happens
+
+All processes that use the project's `.loki/state/circuit-breakers.json` follow within a tenth of a
+second.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import json as jsonlib
 import threading
 from collections.abc import Callable, Iterator
@@ -16,40 +34,20 @@ import typer
 from loki.base.error import UsageError
 from loki.base.text_format import line
 from loki.base.time import SystemClock, isoformat, seconds
-from loki.cli.common import columns, open_project, present, tell, told_facts
-from loki.cli.options import Json, Project, listing
+from loki.cli.common import colored, columns, open_project, present, tell, told_facts, unknown
+from loki.cli.options import Json, Project, command_group, listing
 
 if TYPE_CHECKING:
     from loki.decision.breaker import BreakerSnapshot, Transition
     from loki.decision.breakers import Breakers, SharedBreaker
 
-app = typer.Typer(
-    invoke_without_command=True,
-    rich_markup_mode="markdown",
-    help=(
-        "Show the circuit breakers of a project, and open or close them by hand.\n\n"
-        "A breaker stops calls to what has failed too often, and finds out carefully when it is "
-        "back:\n\n"
-        "- **CLOSED**: calls go out. Three failures within 60 s open it.\n"
-        "- **OPEN**: calls are refused, for 300 s.\n"
-        "- **HALF_OPEN**: single calls are let through, 10 s apart. Three successes close it, one "
-        "failure opens it again.\n\n"
-        "`loki breakers` — what is open, and until when?\n\n"
-        "`loki breakers close api/claude` — the other side is back, do not wait\n\n"
-        "`loki breakers isolate api/claude` — no calls there until I say so\n\n"
-        "`loki breakers watch` — a line for each change, as it happens\n\n"
-        "All processes that use the project's `.loki/state/circuit-breakers.json` follow within a "
-        "tenth of a second."
-    ),
-)
+app = command_group(__doc__)
 
 Name = Annotated[str, typer.Argument(help="The breaker's name, like api/claude.")]
 New = Annotated[bool, typer.Option("--new", help="Also where the name was never heard of here.")]
 
 NONE = "No breaker has had anything to tell yet: see `loki breakers --help`."
 HEAD = ("NAME", "STATE", "FAILURES", "COOLDOWN", "LAST ERROR")
-
-_COLORS = {"CLOSED": "green", "OPEN": "red", "HALF_OPEN": "yellow"}
 
 
 @listing(app)
@@ -132,7 +130,7 @@ def watch(
             return
         error = line(breakers[change.name].snapshot().last_error)
         why = f": {error}" if error and change.after == "OPEN" else ""
-        after = typer.style(change.after, fg=_COLORS[change.after])
+        after = colored(change.after)
         typer.echo(f"{isoformat(change.at)} {line(change.name)} {change.before} -> {after}{why}")
 
     if not json:
@@ -157,17 +155,7 @@ def _find(breakers: Breakers, name: str, new: bool | None = None) -> SharedBreak
     if name in known or new:
         return breakers[name]
     advice = "" if new is None else " (--new: do it where the name was never heard of)"
-    near = difflib.get_close_matches(name, known) or difflib.get_close_matches(
-        name.rpartition("/")[2], [one.rpartition("/")[2] for one in known]
-    )
-    near = [one for one in known if one in near or one.rpartition("/")[2] in near]
-    if near:
-        raise UsageError(
-            f"no breaker {name!r}; did you mean {' or '.join(map(line, near))}?{advice}"
-        )
-    names = f"there are: {', '.join(map(line, known))}"
-    there = names if known else "none has had anything to tell yet"
-    raise UsageError(f"no breaker {name!r}; {there}{advice}")
+    raise UsageError(f"{unknown(known, name, 'breaker')}{advice}")
 
 
 def _act(breaker: SharedBreaker, action: Callable[[SharedBreaker], None], json: bool) -> None:
@@ -179,7 +167,7 @@ def _table(found: dict[str, BreakerSnapshot]) -> Iterator[str]:
     rows = [
         (
             line(one.name),
-            _state(one),
+            colored(one.state),
             str(one.failure_count),
             _wait(one),
             line(one.last_error, 60) or "-",
@@ -189,13 +177,9 @@ def _table(found: dict[str, BreakerSnapshot]) -> Iterator[str]:
     return columns(rows, HEAD if rows else ())
 
 
-def _state(one: BreakerSnapshot) -> str:
-    return typer.style(one.state, fg=_COLORS[one.state])
-
-
 def _show(one: BreakerSnapshot, json: bool) -> None:
     facts = {
-        "state": _state(one),
+        "state": colored(one.state),
         "cooldown": _wait(one).strip("-"),
         "failures": f"{one.failure_count} that count",
         "successes": f"{one.success_count} in a row" if one.state == "HALF_OPEN" else "",

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from difflib import get_close_matches
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -18,10 +19,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import typer
 
 from loki.base.error import ConfigError, LokiError, UsageError
-from loki.base.text_format import escape_control_characters, span
+from loki.base.text_format import escape_control_characters, line, span
 from loki.base.time import moment, seconds
 
 if TYPE_CHECKING:
+    from loki.action.changes.journal import UndoResult
     from loki.runtime import Runtime
 
 
@@ -29,7 +31,15 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 
-_COLORS = {"success": "green", "failed": "red", "escalated": "yellow", "passed": "green"}
+_COLORS = {
+    **dict.fromkeys(("success", "passed", "rescued", "completed", "CLOSED"), "green"),
+    **dict.fromkeys(("failed", "backing_off", "dead-letter", "unreadable", "OPEN"), "red"),
+    **dict.fromkeys(("escalated", "paused", "cancelled", "blocked", "HALF_OPEN"), "yellow"),
+    **dict.fromkeys(("unverified", "interrupted", "infrastructure"), "yellow"),
+    **dict.fromkeys(("pending_evaluation", "in-progress"), "yellow"),
+    **dict.fromkeys(("pending", "running"), "cyan"),
+}
+"""Of statuses, whatever has them: what is well, what is not, what waits, what is to come."""
 
 
 @contextmanager
@@ -121,16 +131,26 @@ class _Console(logging.Handler):
     """Log lines on stderr, colored where it is a terminal."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        line = escape_control_characters(record.getMessage())
+        told = escape_control_characters(record.getMessage())
         if record.levelno >= logging.WARNING:
-            typer.secho(f"loki: warning: {line}", err=True, fg="yellow")
+            typer.secho(f"loki: warning: {told}", err=True, fg="yellow")
             return
-        typer.echo(re.sub(r"=(\w+)", _paint, line), err=True)
+        typer.echo(re.sub(r"=(\w+)", _paint, told), err=True)
 
 
 def _paint(match: re.Match[str]) -> str:
-    color = _COLORS.get(match[1])
-    return f"={typer.style(match[1], fg=color)}" if color else match[0]
+    return f"={colored(match[1])}" if match[1] in _COLORS else match[0]
+
+
+def colored(status: str, wide: int = 0, said: str = "") -> str:
+    """A status in its color, where it is shown on a terminal.
+
+    Args:
+        status: it.
+        wide: columns that it takes at least.
+        said: what is shown in its place.
+    """
+    return typer.style((said or status).ljust(wide), fg=_COLORS.get(status))
 
 
 def log_to_console(level: int = logging.INFO) -> None:
@@ -173,6 +193,11 @@ def load_project(project: Path) -> Runtime:
 def project_option(project: Path) -> str:
     """The option that a command needs to be about a project, where that is not this folder."""
     return "" if project == Path() else f" --project {shlex.quote(str(project))}"
+
+
+def conflicts_of(undone: UndoResult) -> str:
+    """Which files somebody changed since, and how."""
+    return "; ".join(f"{one.path}: {one.reason}" for one in undone.conflicts)
 
 
 def name_and_value(option: str, given: str, meaning: str) -> tuple[str, str]:
@@ -260,10 +285,25 @@ def find(known: Sequence[str], wanted: str, what: str = "task") -> str:
         return found[0]
     if found:
         raise UsageError(f"{wanted!r} is the beginning of several {what}s: {_listing(found)}")
+    raise UsageError(unknown(known, wanted, what))
+
+
+def unknown(known: Sequence[str], wanted: str, what: str) -> str:
+    """That there is nothing of a name, and which was meant, or which there are.
+
+    Args:
+        known: names that there are; wanted: the one that is none of them.
+        what: what they name.
+    """
+    ends = {id_.rpartition("/")[2]: id_ for id_ in known}
+    near = get_close_matches(wanted, known) or get_close_matches(wanted, ends)
+    if near:
+        meant = " or ".join(line(ends.get(id_, id_)) for id_ in near)
+        return f"no {what} {wanted!r}; did you mean {meant}?"
     there = f"there are: {_listing(known)}" if known else f"there are no {what}s here yet"
-    raise UsageError(f"no {what} {wanted!r}; {there}")
+    return f"no {what} {wanted!r}; {there}"
 
 
 def _listing(ids: Sequence[str]) -> str:
     more = f" and {len(ids) - _LISTED} more" if len(ids) > _LISTED else ""
-    return ", ".join(ids[:_LISTED]) + more
+    return ", ".join(map(line, ids[:_LISTED])) + more

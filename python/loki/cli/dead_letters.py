@@ -1,4 +1,20 @@
-"""``loki dead-letters``: the tasks that were given up, and what becomes of them."""
+"""Show the tasks that were given up, and decide what becomes of them.
+
+A task whose attempts are spent is a dead letter, in `.loki/queue/dead-letter.json`. Once a day a
+review looks whether one can be tried again (what it depends on is there, a commit fixed what
+blocked it), is to be abandoned (10 attempts and more, the same error over 3 approaches), or needs a
+person.
+
+`loki dead-letters` — what was given up, and why?
+
+`loki dead-letters show fix-login` — everything that is known of one
+
+`loki dead-letters review` — go through them; on a terminal you are asked about each
+
+`loki dead-letters retry fix-login --approach "ask the cache first"`
+
+`loki dead-letters abandon fix-login --reason "the login page is gone"`
+"""
 
 from __future__ import annotations
 
@@ -22,6 +38,7 @@ from loki.cli.options import (
     Json,
     Project,
     agent_said,
+    command_group,
     given,
     listing,
     with_options,
@@ -241,22 +258,7 @@ _ANSWERS: dict[str, Callable[[], Answers]] = {
 
 # --- The commands -------------------------------------------------------------------------------------
 
-app = typer.Typer(
-    invoke_without_command=True,
-    rich_markup_mode="markdown",
-    help=(
-        "Show the tasks that were given up, and decide what becomes of them.\n\n"
-        "A task whose attempts are spent is a dead letter, in `.loki/queue/dead-letter.json`. Once a "
-        "day a review looks whether one can be tried again (what it depends on is there, a commit "
-        "fixed what blocked it), is to be abandoned (10 attempts and more, the same error over 3 "
-        "approaches), or needs a person.\n\n"
-        "`loki dead-letters` — what was given up, and why?\n\n"
-        "`loki dead-letters show fix-login` — everything that is known of one\n\n"
-        "`loki dead-letters review` — go through them; on a terminal you are asked about each\n\n"
-        '`loki dead-letters retry fix-login --approach "ask the cache first"`\n\n'
-        '`loki dead-letters abandon fix-login --reason "the login page is gone"`'
-    ),
-)
+app = command_group(__doc__)
 
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="Of the tasks, or how they begin.")]
 SomeIds = Annotated[

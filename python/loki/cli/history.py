@@ -16,7 +16,7 @@ import typer
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
 from loki.base.time import moment
-from loki.cli.common import find, load_project, picked, since_moment, tell
+from loki.cli.common import colored, find, load_project, picked, since_moment, tell
 from loki.cli.options import JsonLines, OnlyTask, Project, Since
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 RESULTS = ("success", "failed", "unverified", "interrupted", "infrastructure")
-COLORS = {"success": "green", "failed": "red"}
 NOTHING = "none"
 """Asks for failures without a pattern or strategy, or attempts outside git."""
 
@@ -158,7 +157,7 @@ def told_attempt(task: str, attempt: Attempt, width: int, *, json: bool = False)
     if json:
         return jsonlib.dumps(row(task, attempt))
     result = shown_result(attempt)
-    shown = typer.style(f"{result:<{len(RESULTS[-1])}}", fg=COLORS.get(result, "yellow"))
+    shown = colored(result, len(RESULTS[-1]))
     answer = attempt.pattern_matched or ("-" if result == "success" else "no pattern")
     if attempt.strategy_used:
         answer = f"{answer} -> {attempt.strategy_used}"

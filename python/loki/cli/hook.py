@@ -1,4 +1,18 @@
-"""``loki hook``: what command-line agents are told at their tool calls, and how that is switched on."""
+"""Let a command-line agent hear from loki: Claude Code, Codex, Gemini CLI.
+
+Their hooks call loki at each tool call. Where a failure comes back after a change, the agent is
+told in its next request what led nowhere; where it comes back again and again, it is stopped; where
+it says that it is done and no check has passed since its last change, it is sent back once. A
+healthy session hears nothing.
+
+`loki hook install claude-code` — from the next start of claude on
+
+`loki hook status` — what is installed where, and does it work?
+
+`loki hook uninstall claude-code` — the settings are what they were, to the byte
+
+`loki hook AGENT` is what the agents call; docs/hooks.md says what it is told and answers.
+"""
 
 from __future__ import annotations
 
@@ -13,27 +27,13 @@ import typer
 from loki.base.error import UsageError
 from loki.base.text_format import line
 from loki.cli.common import fail, present
-from loki.cli.options import Json, with_options
+from loki.cli.options import Json, command_group, with_options
 
 if TYPE_CHECKING:
     from loki.adapters.hooks.hook_installation import HookStatus, Plan
     from loki.adapters.hooks.hooked_agents import HookedAgent
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    help=(
-        "Let a command-line agent hear from loki: Claude Code, Codex, Gemini CLI.\n\n"
-        "Their hooks call loki at each tool call. Where a failure comes back after a change, the "
-        "agent is told in its next request what led nowhere; where it comes back again and again, it "
-        "is stopped; where it says that it is done and no check has passed since its last change, it "
-        "is sent back once. A healthy session hears nothing.\n\n"
-        "`loki hook install claude-code` — from the next start of claude on\n\n"
-        "`loki hook status` — what is installed where, and does it work?\n\n"
-        "`loki hook uninstall claude-code` — the settings are what they were, to the byte\n\n"
-        "`loki hook AGENT` is what the agents call; docs/hooks.md says what it is told and answers."
-    ),
-)
+app = command_group(__doc__)
 
 NONE = "No agent has loki's hooks here. To begin: loki hook install claude-code"
 

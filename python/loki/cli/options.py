@@ -55,6 +55,15 @@ def with_options(command: _Command) -> _Command:
     return _taking(parameters, call)  # type: ignore[return-value]
 
 
+def command_group(help_: str | None) -> typer.Typer:
+    """A group of commands.
+
+    Args:
+        help_: what it is for, Markdown: the docstring of its module.
+    """
+    return typer.Typer(no_args_is_help=True, rich_markup_mode="markdown", help=help_)
+
+
 def listing(app: typer.Typer) -> Callable[[_Command], _Command]:
     """Make a command ``list`` of a group, which the group does also where no command of it is named."""
 
@@ -71,7 +80,9 @@ def listing(app: typer.Typer) -> Callable[[_Command], _Command]:
             else:  # options that stand before a command are for it
                 context.default_map = {context.invoked_subcommand: context.params}
 
-        app.callback()(_taking(parameters, default))
+        app.callback(invoke_without_command=True, no_args_is_help=False)(
+            _taking(parameters, default)
+        )
         return command
 
     return register

@@ -1,4 +1,29 @@
-"""``loki patterns``: check and try out the files that say how failures are recognized."""
+"""Check and try out the files that say how failures are recognized.
+
+A pattern file says which texts show which kind of failure, and what answers it:
+
+```yaml
+version: 2
+extends: default            # on top of the built-in patterns
+patterns:
+  - id: flux-error
+    description: The flux capacitor is out.
+    strategy: retry_with_backoff
+    signals:
+      - {word: FluxError}              # strong: enough alone
+      - {literal: capacitor, w: weak}  # only supports others
+    examples: ['FluxError: no capacitor']
+    near_misses: ['no capacitor in stock']
+```
+
+Save it as `.loki/failure-patterns.yml`, and say
+
+`loki patterns check` — is every line of it right, do its examples come out?
+
+`loki patterns test --text 'FluxError at 88 mph'` — what matches, and why?
+
+`loki patterns test build.log` — the same for the output of a tool.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +41,7 @@ from loki.base import path_containment
 from loki.base.error import ConfigError, UsageError
 from loki.base.secret import mask_secrets, masked
 from loki.cli.common import picked, show_json
-from loki.cli.options import CommandRun, Json, Project
+from loki.cli.options import CommandRun, Json, Project, command_group
 from loki.recognition.pattern import DEFAULT_STRATEGY, LEARNED, LEAST, OWN, PatternSet, band
 from loki.recognition.text import clean
 
@@ -288,31 +313,7 @@ def _signal_data(signal: SignalExplanation, text: str) -> dict[str, Any]:
 
 # --- Whether pattern files and tool files are right ---------------------------------------------------
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    help=(
-        "Check and try out the files that say how failures are recognized.\n\n"
-        "A pattern file says which texts show which kind of failure, and what answers it:\n\n"
-        "```yaml\n"
-        "version: 2\n"
-        "extends: default            # on top of the built-in patterns\n"
-        "patterns:\n"
-        "  - id: flux-error\n"
-        "    description: The flux capacitor is out.\n"
-        "    strategy: retry_with_backoff\n"
-        "    signals:\n"
-        "      - {word: FluxError}              # strong: enough alone\n"
-        "      - {literal: capacitor, w: weak}  # only supports others\n"
-        "    examples: ['FluxError: no capacitor']\n"
-        "    near_misses: ['no capacitor in stock']\n"
-        "```\n\n"
-        "Save it as `.loki/failure-patterns.yml`, and say\n\n"
-        "`loki patterns check` — is every line of it right, do its examples come out?\n\n"
-        "`loki patterns test --text 'FluxError at 88 mph'` — what matches, and why?\n\n"
-        "`loki patterns test build.log` — the same for the output of a tool."
-    ),
-)
+app = command_group(__doc__)
 
 _COLORS = {"error": "red", "warning": "yellow", "example": "red"}
 _SUFFIXES = (".yml", ".yaml")

@@ -1,4 +1,17 @@
-"""``loki pipeline``: stages round the closed loop; run, checked, shown, and answered by a person."""
+"""Work in stages: plan, implement, verify; each in its own closed loop.
+
+A pipeline is a YAML file. Its stages run in their order; each may have a condition, wait for a
+person's approval, be tried again after it failed, and be rolled back. A run is on disk at every
+step: whatever ends it, the same command goes on from there.
+
+`loki pipeline check feature.yml` — all that is wrong with it
+
+`loki pipeline run feature.yml --agent-command "claude -p"` — run it, or go on with it
+
+`loki pipeline show` — what has run here, and how each stage stands
+
+`loki pipeline resume feature-1 --approve` — let the stage begin that waits for you
+"""
 
 from __future__ import annotations
 
@@ -15,6 +28,7 @@ from loki.base.error import UsageError
 from loki.base.text_format import amount
 from loki.base.time import isoformat
 from loki.cli.common import (
+    colored,
     columns,
     find,
     load_project,
@@ -25,7 +39,17 @@ from loki.cli.common import (
     project_option,
     take_signals,
 )
-from loki.cli.options import Context, Decider, Json, MaxTime, Note, Project, Wait, with_options
+from loki.cli.options import (
+    Context,
+    Decider,
+    Json,
+    MaxTime,
+    Note,
+    Project,
+    Wait,
+    command_group,
+    with_options,
+)
 from loki.cli.review import reminder
 
 if TYPE_CHECKING:
@@ -38,15 +62,13 @@ if TYPE_CHECKING:
 
 NO_RUN = "No pipeline has run here yet: see `loki pipeline run --help`."
 
-_COLORS = {"success": "green", "failed": "red", "escalated": "yellow", "running": "cyan"}
-
 
 def summary(outcome: PipelineOutcome, project: Path, agents: str) -> Iterator[str]:
     """What happened, and what to do next."""
     yield from map(_stage_line, outcome.stages)
     yield ""
     count = amount(outcome.attempts, "attempt")
-    yield f"{styled(outcome.status)} after {count}: {outcome.reason}."
+    yield f"{colored(outcome.status)} after {count}: {outcome.reason}."
     if outcome.files:
         yield f"changed: {', '.join(outcome.files)}"
     for step in outcome.rollback:
@@ -76,13 +98,7 @@ def _stage_line(stage: StageOutcome) -> str:
     tries = f"{stage.tries} tr{'y' if stage.tries == 1 else 'ies'}, " if stage.tries > 1 else ""
     work = f"  {tries}{stage.attempts} att., {stage.seconds:.1f} s" if stage.tries else ""
     why = f"  {stage.reason}" if stage.reason and stage.status != "success" else ""
-    return f"  {stage.id:<16} {styled(f'{stage.status:<11}')}{work}{why}"
-
-
-def styled(status: str) -> str:
-    """A status in its color, where it is shown on a terminal."""
-    color = _COLORS.get(status.strip())
-    return typer.style(status, fg=color) if color else status
+    return f"  {stage.id:<16} {colored(stage.status, 11)}{work}{why}"
 
 
 def told(data: Mapping[str, Any], project: Path) -> Iterator[str]:
@@ -108,12 +124,12 @@ def told(data: Mapping[str, Any], project: Path) -> Iterator[str]:
 def _row(stage: Mapping[str, Any]) -> tuple[str, ...]:
     counted = (str(stage["tries"]), str(stage["attempts"]), f"{stage['spent']:.1f} s")
     task = stage["task"] if stage["tries"] else ""
-    return (stage["id"], styled(stage["status"]), *counted, task, _why(stage))
+    return (stage["id"], colored(stage["status"]), *counted, task, _why(stage))
 
 
 def _standing(data: Mapping[str, Any]) -> str:
     reason = f": {data['reason']}" if data.get("reason") else ""
-    return f"{styled(str(data['status']))}{reason}"
+    return f"{colored(str(data['status']))}{reason}"
 
 
 def _short(value: str) -> str:
@@ -131,20 +147,7 @@ def _why(stage: Mapping[str, Any]) -> str:
 
 # --- The commands -------------------------------------------------------------------------------------
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    help=(
-        "Work in stages: plan, implement, verify; each in its own closed loop.\n\n"
-        "A pipeline is a YAML file. Its stages run in their order; each may have a condition, wait "
-        "for a person's approval, be tried again after it failed, and be rolled back. A run is on "
-        "disk at every step: whatever ends it, the same command goes on from there.\n\n"
-        "`loki pipeline check feature.yml` — all that is wrong with it\n\n"
-        '`loki pipeline run feature.yml --agent-command "claude -p"` — run it, or go on with it\n\n'
-        "`loki pipeline show` — what has run here, and how each stage stands\n\n"
-        "`loki pipeline resume feature-1 --approve` — let the stage begin that waits for you"
-    ),
-)
+app = command_group(__doc__)
 
 File = Annotated[Path, typer.Argument(help="The pipeline's file.")]
 Run = Annotated[

@@ -1,4 +1,22 @@
-"""``loki queue``: what stands in the queue, who works on it, what it waits for; and a hand in it."""
+"""Show the project's queue: what is pending, who works on what, what waits for what.
+
+`loki submit` puts tasks into it, `loki work` works on them. A task stands in one of six lists,
+files in `.loki/queue/` that other programs may read and write, too:
+
+- **pending**: waits for a worker. One that depends on others waits until they are completed; one
+  that is blocked waits for a person.
+- **in-progress**: a worker has it. If the worker dies, the task goes back to pending.
+- **completed**, **failed**, **abandoned**: it has ended.
+- **dead-letter**: it was tried in vain; see `loki dead-letters`.
+
+`loki queue` — what stands where?
+
+`loki queue show fix-login` — all that is known of a task
+
+`loki queue priority fix-login high` — sooner, please
+
+`loki queue block fix-login "needs a decision"` — nobody works on it until `unblock`
+"""
 
 from __future__ import annotations
 
@@ -13,6 +31,7 @@ from loki.base.error import UsageError
 from loki.base.text_format import amount, line
 from loki.base.time import moment
 from loki.cli.common import (
+    colored,
     find,
     open_project,
     present,
@@ -21,7 +40,7 @@ from loki.cli.common import (
     time_between,
     told_facts,
 )
-from loki.cli.options import Json, Project, TaskId, listing
+from loki.cli.options import Json, Project, TaskId, command_group, listing
 from loki.jobs.queue.queue import Queue, queue_of
 from loki.jobs.queue.queued_task import LISTS, ListName, QueuedTask, waits_for, write_entry
 
@@ -91,24 +110,7 @@ def edit(workspace: Workspace, id_: str, said: dict[str, Any], *, json: bool) ->
 
 # --- The commands -------------------------------------------------------------------------------------
 
-app = typer.Typer(
-    invoke_without_command=True,
-    rich_markup_mode="markdown",
-    help=(
-        "Show the project's queue: what is pending, who works on what, what waits for what.\n\n"
-        "`loki submit` puts tasks into it, `loki work` works on them. A task stands in one of six "
-        "lists, files in `.loki/queue/` that other programs may read and write, too:\n\n"
-        "- **pending**: waits for a worker. One that depends on others waits until they are "
-        "completed; one that is blocked waits for a person.\n"
-        "- **in-progress**: a worker has it. If the worker dies, the task goes back to pending.\n"
-        "- **completed**, **failed**, **abandoned**: it has ended.\n"
-        "- **dead-letter**: it was tried in vain; see `loki dead-letters`.\n\n"
-        "`loki queue` — what stands where?\n\n"
-        "`loki queue show fix-login` — all that is known of a task\n\n"
-        "`loki queue priority fix-login high` — sooner, please\n\n"
-        '`loki queue block fix-login "needs a decision"` — nobody works on it until `unblock`'
-    ),
-)
+app = command_group(__doc__)
 
 SHOWN = 20
 """Tasks of a list that are shown without ``--all``; chosen to fit a screen."""
@@ -116,14 +118,6 @@ SHOWN = 20
 _TITLE = 48
 _QUIET = frozenset({"completed", "abandoned"})
 """Lists of which the number is enough."""
-
-_COLORS = {
-    "pending": "cyan",
-    "in-progress": "yellow",
-    "completed": "green",
-    "failed": "red",
-    "dead-letter": "red",
-}
 
 
 @listing(app)
@@ -268,7 +262,7 @@ def _tell_list(
     count = lists.count(name)
     if not count:
         return
-    yield f"{typer.style(name, fg=_COLORS.get(name), bold=True)}  {amount(count, 'task')}"
+    yield f"{typer.style(colored(name), bold=True)}  {amount(count, 'task')}"
     most = -1 if all_ else 0 if name in _QUIET else SHOWN
     shown = lists.ranked(most) if name == "pending" else lists.of(name, most)
     width = max((len(line(one.id)) for one in shown), default=0)
@@ -357,7 +351,7 @@ def _facts(
 ) -> Iterator[tuple[str, str]]:
     where = lists.where(task.id) or ""
     yield "id", line(task.id)
-    yield "list", typer.style(where, fg=_COLORS.get(where))
+    yield "list", colored(where)
     for note in _notes(queue, lists, task, queue.clock.now()):
         yield "", note
     said = {

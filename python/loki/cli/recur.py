@@ -1,4 +1,15 @@
-"""``loki recur``: tasks that come round again."""
+"""Tasks that come round again: a command or an agent, at times or in a cycle.
+
+`loki recur add --cron "0 2 * * *" -- pg_dump -f backup.sql shop` — every night at two
+
+`loki recur add --every 10m --task "make the tests pass" --check "pytest -q" --agent claude`
+
+`loki tick --watch` runs them when they are due; `loki tick`, from cron or a timer, runs what is due
+now.
+
+A run that fails is tried again later and later: twice the schedule's interval, four times, up to a
+day, until it succeeds or you say `loki recur edit ID --reset-failures`. Pausing forgets nothing.
+"""
 
 from __future__ import annotations
 
@@ -11,25 +22,12 @@ from loki.base import path_containment
 from loki.base.error import UsageError
 from loki.cli import recur_change, recur_show
 from loki.cli.common import open_project, present, take_signals
-from loki.cli.options import Json, Project, TaskId
+from loki.cli.options import Json, Project, TaskId, command_group
 from loki.cli.recur_show import found
 from loki.jobs.recurring.recurring_tasks import FOLDER, hold_task
 from loki.jobs.recurring.scheduling import dispatcher, recurring_tasks
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    help=(
-        "Tasks that come round again: a command or an agent, at times or in a cycle.\n\n"
-        '`loki recur add --cron "0 2 * * *" -- pg_dump -f backup.sql shop` — every night at two\n\n'
-        '`loki recur add --every 10m --task "make the tests pass" --check "pytest -q" --agent claude`\n\n'
-        "`loki tick --watch` runs them when they are due; `loki tick`, from cron or a timer, runs what "
-        "is due now.\n\n"
-        "A run that fails is tried again later and later: twice the schedule's interval, four times, "
-        "up to a day, until it succeeds or you say `loki recur edit ID --reset-failures`. Pausing "
-        "forgets nothing."
-    ),
-)
+app = command_group(__doc__)
 
 
 app.command("add", context_settings={"allow_interspersed_args": False})(recur_change.add)

@@ -14,7 +14,7 @@ import typer
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
 from loki.base.time import isoformat
-from loki.cli.common import find, present
+from loki.cli.common import colored, find, present
 from loki.cli.show import quote
 from loki.jobs.recurring.recurring_run import RunRecord
 from loki.jobs.recurring.recurring_task import CronPart, RecurringTask, Unreadable
@@ -63,8 +63,6 @@ def recurring_id(workspace: Workspace, wanted: str) -> str | None:
 SHOWN_TRIAGES = 3
 """Triages that are shown with a task, the last ones."""
 
-_VERDICT_COLORS = {"failed": "red", "running": "yellow"}
-
 
 def triage_of(workspace: Workspace, task: RecurringTask) -> list[TriageRecord]:
     """The triages of a task that are kept, oldest first."""
@@ -92,7 +90,7 @@ def show_triage(workspace: Workspace, id_: str, *, json: bool) -> None:
 def triage_lines(record: TriageRecord) -> Iterator[str]:
     """A triage in a few lines."""
     shown = record.verdict or record.status
-    status = typer.style(shown, fg=_VERDICT_COLORS.get(record.status))
+    status = colored(record.status, said=shown)
     yield f"triage {record.number}  {status}  {isoformat(record.started_at)}  by {line(record.agent)}"
     for name, text in (
         ("cause", record.root_cause),
@@ -109,15 +107,6 @@ def triage_lines(record: TriageRecord) -> Iterator[str]:
 
 # --- How recurring tasks are shown --------------------------------------------------------------------
 
-_COLORS = {
-    "success": "green",
-    "rescued": "green",
-    "failed": "red",
-    "backing_off": "red",
-    "paused": "yellow",
-    "cancelled": "yellow",
-    "pending_evaluation": "yellow",
-}
 _STATUS = len("backing_off")
 """Width of a status in a list; longer ones are rare."""
 
@@ -193,10 +182,10 @@ def list_all(
 
 def _row(task: RecurringTask | Unreadable, now: datetime, width: int) -> Iterator[str]:
     if isinstance(task, Unreadable):
-        yield f"{task.id:<{width}}  {typer.style('unreadable', fg='red')}  {line(task.reason)}"
+        yield f"{task.id:<{width}}  {colored('unreadable')}  {line(task.reason)}"
         return
     yield f"{task.id:<{width}} "
-    yield typer.style(f"{task.status:<{_STATUS}}", fg=_COLORS.get(task.status)) + " "
+    yield colored(task.status, _STATUS) + " "
     if task.consecutive_failures:
         yield f"{amount(task.consecutive_failures, 'failure')} in a row "
     if task.status in {"scheduled", "backing_off", "pending_evaluation"} and task.next_run_at:
@@ -247,7 +236,7 @@ def _told(task: RecurringTask, workspace: Workspace) -> Iterator[str]:
         for check in task.agent.checks:
             yield f"  check     {line(check)}"
     yield f"  schedule  {schedule_of(task)}"
-    yield f"  status    {typer.style(task.status, fg=_COLORS.get(task.status))}{_why(task)}"
+    yield f"  status    {colored(task.status)}{_why(task)}"
     if task.total_failures:
         yield f"  failures  {task.consecutive_failures} in a row ({task.total_failures} in all)"
     yield from next_of(task, workspace)
@@ -289,7 +278,7 @@ def told_run(run: RunRecord) -> Iterator[str]:
     """A run in a few lines."""
     took = span((run.ended_at - run.started_at).total_seconds() * 1000)
     code = "" if run.exit_code is None else f", exit code {run.exit_code}"
-    status = typer.style(run.status, fg=_COLORS.get(run.status))
+    status = colored(run.status)
     yield f"run {run.number}  {status}{code}  {isoformat(run.started_at)}  {took}"
     if run.missed:
         yield f"  missed    {amount(run.missed, 'run')} before it"

@@ -13,7 +13,7 @@ import typer
 from loki.base import codec
 from loki.base.error import StoreError, UsageError
 from loki.base.text_format import amount, line, span
-from loki.cli.common import find, load_project, present
+from loki.cli.common import colored, find, load_project, present
 from loki.cli.history import shown_result
 from loki.cli.options import Json, Project
 from loki.memory import task_record
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from loki.workspace import Workspace
 
 NONE = "No task here yet: see `loki run --help`."
-
-_COLORS = {"success": "green", "failed": "red"}
 
 
 def command(
@@ -149,7 +147,7 @@ def _head(record: TaskRecord, attempts: Sequence[Attempt], who: str) -> Iterator
 
 def _tell(attempt: Attempt, notes: Sequence[Mapping[str, Any]], *, output: bool) -> Iterator[str]:
     result = shown_result(attempt)
-    shown = typer.style(line(result), fg=_COLORS.get(result, "yellow"))
+    shown = colored(line(result))
     yield f"\nattempt {attempt.attempt}  {shown}  {line(attempt.timestamp)}  {span(attempt.duration_ms)}"
     yield from _work(attempt)
     yield from _validation(attempt.validation or {})

@@ -1,4 +1,16 @@
-"""``loki signals``: what agents, people and loki have told each other, and what becomes of it."""
+"""Show the signals of a project, act on those that wait, and give new ones.
+
+A signal is a file in `.loki/signals/`. Programs, agents and people write it; its one consumer acts
+on it and removes it. One of a run that is over never acts.
+
+`loki signals` — what waits, from whom, since when, and what happens next?
+
+`loki signals give FEATURE_READY login` — the login is ready to be tested
+
+`loki signals handle` — act on what waits, now
+
+`loki signals watch` — the same at once whenever a signal comes, until Ctrl-C
+"""
 
 from __future__ import annotations
 
@@ -13,6 +25,7 @@ import typer
 from loki.base.text_format import amount, line
 from loki.base.time import isoformat
 from loki.cli.common import (
+    colored,
     find,
     name_and_value,
     open_project,
@@ -20,7 +33,7 @@ from loki.cli.common import (
     take_signals,
     time_between,
 )
-from loki.cli.options import Json, Project, listing
+from loki.cli.options import Json, Project, command_group, listing
 from loki.execution.assembly import signals_of
 from loki.people.signal import FOLDER, KINDS, Signal
 
@@ -37,24 +50,9 @@ def _kinds() -> str:
     return "\n".join(["| KIND | MEANS |", "|---|---|", *rows])
 
 
-app = typer.Typer(
-    invoke_without_command=True,
-    rich_markup_mode="markdown",
-    help=(
-        "Show the signals of a project, act on those that wait, and give new ones.\n\n"
-        "A signal is a file in `.loki/signals/`. Programs, agents and people write it; its one "
-        "consumer acts on it and removes it. One of a run that is over never acts.\n\n"
-        "`loki signals` — what waits, from whom, since when, and what happens next?\n\n"
-        "`loki signals give FEATURE_READY login` — the login is ready to be tested\n\n"
-        "`loki signals handle` — act on what waits, now\n\n"
-        "`loki signals watch` — the same at once whenever a signal comes, until Ctrl-C\n\n"
-        f"{_kinds()}"
-    ),
-)
+app = command_group(f"{__doc__}\n{_kinds()}")
 
 Id = Annotated[str, typer.Argument(help="Id of the signal, its file's name, or how either begins.")]
-
-_COLORS = {"pending": "yellow", "unreadable": "red", "stale": "bright_black"}
 
 
 @listing(app)
@@ -188,7 +186,7 @@ def _find(workspace: Workspace, wanted: str) -> Signal:
 
 
 def _told(signal: Signal, workspace: Workspace) -> Iterable[str]:
-    standing = typer.style(signal.standing, fg=_COLORS.get(signal.standing))
+    standing = colored(signal.standing)
     since = ""
     if signal.given_at is not None:
         ago = time_between(signal.given_at, workspace.clock.now())

@@ -12,7 +12,7 @@ import typer
 from loki.base.text_format import amount, line, span
 from loki.base.time import moment
 from loki.cli.app import changes_nothing
-from loki.cli.common import open_project, present, project_option, time_between
+from loki.cli.common import colored, open_project, present, project_option, time_between
 from loki.cli.inbox import ago, listed
 from loki.cli.options import Json, Project
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from loki.jobs.inbox.project_status import Status
-
-_COLORS = {"success": "green", "failed": "red"}
 
 
 def command(project: Project = Path(), json: Json = False) -> None:
@@ -131,6 +129,6 @@ def _outcomes(found: Status, now: datetime) -> Iterator[str]:
     width = max((len(str(one["id"])) for one in found.outcomes), default=0)
     for one in found.outcomes:
         state = str(one["status"])
-        shown = typer.style(f"{state:<11}", fg=_COLORS.get(state, "yellow"))
+        shown = colored(state, 11)
         since = ago(str(one["at"]), now)
         yield f"  {line(str(one['id'])):<{width}}  {shown}  {since}: {line(str(one['reason']), 80)}"

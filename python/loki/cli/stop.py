@@ -10,7 +10,7 @@ import typer
 
 from loki.base.text_format import line
 from loki.base.time import argument_seconds
-from loki.cli.common import fail, find, load_project, present, show_json
+from loki.cli.common import conflicts_of, fail, find, load_project, present, show_json
 from loki.cli.options import Force, Json, Project
 
 if TYPE_CHECKING:
@@ -58,11 +58,8 @@ def cancel(
         typer.echo(f"restored {path}")
     if stays_open:
         what = "the run" if is_run else "nothing was restored and the task"
-        listing = "; ".join(f"{one.path}: {one.reason}" for one in undone.conflicts)
-        fail(
-            f"{what} stays open, because files changed since ({listing}); --force overwrites them",
-            1,
-        )
+        why = f"files changed since ({conflicts_of(undone)}); --force overwrites them"
+        fail(f"{what} stays open, because {why}", 1)
     told = f"`loki show {shlex.quote(found)}` still tells every attempt"
     if is_run:
         told = f"`loki pipeline show {shlex.quote(found)}` still tells every stage"

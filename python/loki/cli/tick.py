@@ -14,7 +14,7 @@ import typer
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line
 from loki.base.time import argument_seconds, isoformat, moment
-from loki.cli.common import load_project, log_to_console, take_signals
+from loki.cli.common import colored, load_project, log_to_console, take_signals
 from loki.cli.options import JsonLines, Project
 from loki.execution.stop_request import Word, listening
 from loki.jobs.recurring import scheduling
@@ -129,9 +129,8 @@ def tell(done: DispatchRound, *, json: bool, also_nothing: str = "") -> None:
     for id_, run in done.runs:
         why = f": {line(run.reason, 160)}" if run.reason else ""
         missed = f" ({amount(run.missed, 'missed run')} before it)" if run.missed else ""
-        colors = {"success": "green", "rescued": "green", "failed": "red"}
-        status = typer.style(run.status, fg=colors.get(run.status, "yellow"))
-        typer.echo(f"{isoformat(run.started_at)} {id_} run {run.number} {status}{why}{missed}")
+        status = f"{colored(run.status)}{why}{missed}"
+        typer.echo(f"{isoformat(run.started_at)} {id_} run {run.number} {status}")
     for id_, put_off in done.put_off:
         typer.echo(f"{id_} put off until {isoformat(put_off.until)}: {line(put_off.reason, 160)}")
     if not (done.runs or done.put_off):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from loki.cli.common import fail, find, load_project, show_json, tell
+from loki.cli.common import conflicts_of, fail, find, load_project, show_json, tell
 from loki.cli.options import Force, Json, Project, TaskId
 
 
@@ -33,10 +33,8 @@ def command(
         conflicts = [{"path": c.path, "reason": c.reason} for c in undone.conflicts]
         show_json({"restored": list(undone.restored), "conflicts": conflicts})
     if undone.conflicts and not force:
-        listing = "; ".join(f"{c.path}: {c.reason}" for c in undone.conflicts)
-        fail(
-            f"nothing was restored, because files changed since ({listing}); --force overwrites", 1
-        )
+        why = f"files changed since ({conflicts_of(undone)}); --force overwrites"
+        fail(f"nothing was restored, because {why}", 1)
     if not json:
         nothing = "Nothing to restore: this task has changed no file that is not as it was."
         tell((f"restored {path}" for path in undone.restored), nothing)

@@ -13,7 +13,7 @@ import typer
 
 from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
-from loki.cli.common import INTERRUPTED, open_project, present, take_signals
+from loki.cli.common import INTERRUPTED, colored, open_project, present, take_signals
 from loki.cli.options import AgentOptions, Json, Project, given, with_options
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ Verbose = Annotated[
     bool, typer.Option("--verbose", help="Also what each task's loop does, line by line.")
 ]
 
-_COLORS = {"completed": "green", "failed": "red", "dead-letter": "red", "blocked": "yellow"}
 _SHOWN = 5
 """Ids of tasks that a sentence names; chosen."""
 
@@ -166,7 +165,7 @@ def tell(what: LeasedTask | Finished, count: PoolCounts | None) -> None:
     assert count is not None
     left = f"{count.in_progress} in progress, {count.pending} pending"
     left += f", {count.blocked} blocked" if count.blocked else ""
-    told = typer.style(_TOLD[what.place], fg=_COLORS.get(what.place))
+    told = colored(what.place, said=_TOLD[what.place])
     tries = f" after {amount(what.outcome.attempts, 'attempt')}" if what.outcome else ""
     typer.echo(
         f"{what.task}: {told}{tries}, {span(what.seconds * 1000)}: {line(what.reason)} ({left})",
