@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 from loki.base.secret import mask_secrets
 from loki.base.text_format import escape_control_characters
@@ -25,27 +26,7 @@ MOST = 400
 MOST_LINES, MOST_QUOTED = 24, 4_000
 """Lines and characters of a quotation that it shows. Chosen, not measured."""
 
-_CARD = "border-left:3px solid currentColor;padding:.2em 0 .2em .8em;margin:.3em 0;max-width:64em"
-_DIM = "opacity:.65"
-_PLAIN = "background:none;border:none;color:inherit"
-_CELL = f"{_PLAIN};text-align:left;vertical-align:top;padding:.1em 1.2em .1em 0"
-_TABLE = f"{_PLAIN};border-collapse:collapse;margin:.2em 0 0"
-_QUOTE = (
-    f"{_PLAIN};white-space:pre-wrap;overflow-wrap:anywhere;max-height:24em;overflow:auto;"
-    "font-size:.92em;margin:.4em 0 0"
-)
-
-
-def escaped(value: str) -> str:
-    """A text as it may stand in HTML and XML: escaped, without what neither can hold.
-
-    Example:
-        >>> escaped('<a href="x">\\x00')
-        '&lt;a href=&quot;x&quot;&gt;\\ufffd'
-    """
-    from html import escape  # whose table of entities `import loki` need not load
-
-    return escape(printable(value))
+CARD = Path(__file__).with_name("card.html.j2")
 
 
 def printable(value: str) -> str:
@@ -73,18 +54,8 @@ def html_card(
         >>> "<script>" in html_card("<script>", [("message", "<script>")], quote="<script>")
         False
     """
-    rows = "".join(
-        f'<tr style="{_PLAIN}"><td style="{_CELL};{_DIM}">{escaped(name)}</td>'
-        f'<td style="{_CELL};overflow-wrap:anywhere">{_shown(value)}</td></tr>'
-        for name, value in facts
-        if value is not None and value != ""
-    )
-    parts = [f"<div>{_shown(said)}</div>"] if said else []
-    if rows:
-        parts.append(f'<table style="{_TABLE}">{rows}</table>')
-    if quote:
-        parts.append(f'<pre style="{_QUOTE}">{_quoted(quote)}</pre>')
-    return _framed(title, "".join(parts))
+    rows = [fact for fact in facts if fact[1] is not None and fact[1] != ""]
+    return _card(title, (), rows, said, quote)
 
 
 def table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -94,26 +65,28 @@ def table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> 
         title: what it is.
         head: names of its columns; rows: their values.
     """
-    names = "".join(f'<th scope="col" style="{_CELL};{_DIM}">{escaped(name)}</th>' for name in head)
-    body = "".join(
-        f'<tr style="{_PLAIN}">'
-        + "".join(f'<td style="{_CELL}">{_shown(value)}</td>' for value in row)
-        + "</tr>"
-        for row in rows
-    )
-    thead = f'<thead><tr style="{_PLAIN}">{names}</tr></thead>'
-    return _framed(title, f'<table style="{_TABLE}">{thead}<tbody>{body}</tbody></table>')
+    return _card(title, head, rows)
 
 
-def _framed(title: str, inside: str) -> str:
-    return f'<div style="{_CARD}"><div><strong>{_shown(title)}</strong></div>{inside}</div>'
+def _card(
+    title: str,
+    head: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    said: str = "",
+    quote: str = "",
+) -> str:
+    from loki.base.template import filled  # which `import loki` need not load
+
+    shown = [[_shown(value) for value in row] for row in rows]
+    texts = {"title": _shown(title), "said": _shown(said), "quote": _quoted(quote)}
+    return filled(CARD, printable, head=head, rows=shown, **texts)
 
 
 def _shown(value: object) -> str:
     """A value in one line, masked before it is clipped."""
     said = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
     said = " ".join(mask_secrets(said).split())
-    return escaped(said if len(said) <= MOST else f"{said[: MOST - 1]}…")
+    return said if len(said) <= MOST else f"{said[: MOST - 1]}…"
 
 
 def _quoted(quote: str) -> str:
@@ -121,7 +94,7 @@ def _quoted(quote: str) -> str:
     left = len(lines) - MOST_LINES
     if left > 0:
         lines = [f"… {left} lines left out …", *lines[-MOST_LINES:]]
-    return escaped("\n".join(lines)[-MOST_QUOTED:])
+    return "\n".join(lines)[-MOST_QUOTED:]
 
 
 # --- Markdown: texts stay where they were put -------------------------------------------------------

@@ -67,8 +67,8 @@ def test_tables_and_columns(tmp_path: Path) -> None:
 
 
 def test_what_is_not_known_is_left_out() -> None:
-    assert Tags(html_card("a", [("x", None), ("y", ""), ("z", 0)])).text == "az0"
-    assert Tags(table("a", ["n"], [[1234567]])).text == "an1,234,567"
+    assert Tags(html_card("a", [("x", None), ("y", ""), ("z", 0)])).text.split() == ["a", "z0"]
+    assert Tags(table("a", ["n"], [[1234567]])).text.split() == ["a", "n", "1,234,567"]
 
 
 @pytest.mark.parametrize("length", [10**4, 10**6])

@@ -30,7 +30,8 @@ class Link:
         return quote(self.target, errors="replace")
 
 
-Cell: TypeAlias = str | Link
+Cell: TypeAlias = str | int | Link
+"""Numbers are shown with commas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Facts:
     """Figures that stand for themselves: (name, value, what it means) each."""
 
     kind: ClassVar[str] = "facts"
-    facts: Sequence[tuple[str, str, str]]
+    facts: Sequence[tuple[str, str | int, str | int]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
-from markupsafe import Markup
 
 from loki.base.markup import inline, printable
+from loki.base.template import filled
 from loki.cli.report.document import Document
 
 
@@ -35,22 +32,18 @@ def terminal(document: Document) -> str:
 
 
 def _filled(name: str, document: Document, plain: Callable[[str], str]) -> str:
-    """A template that prints each datum as ``plain`` has it; where it is HTML, escaped."""
+    helpers = {"px": "{:.1f}".format, "compact": compact, "figure": figure}
+    return filled(Path(__file__).with_name(name), plain, document=document, **helpers)
 
-    def finalized(value: Any) -> Any:
-        return plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
-    templates = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=select_autoescape(("html.j2", "svg.j2"), default=False),
-        finalize=finalized,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        undefined=StrictUndefined,
-    )
-    templates.globals.update(px="{:.1f}".format, compact=compact)
-    return templates.get_template(name).render(document=document)
+def figure(value: str | int) -> str:
+    """A text, or a number with commas.
+
+    Example:
+        >>> figure(1200), figure("a")
+        ('1,200', 'a')
+    """
+    return f"{value:,}" if isinstance(value, int) else value
 
 
 def compact(value: float) -> str:

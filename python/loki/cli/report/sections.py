@@ -27,9 +27,7 @@ from loki.memory.attempt_metrics import (
     NO_PATTERN,
     RELIABLE,
     WEAK,
-    CheckTotals,
     Ending,
-    PatternTotals,
     StrategyTotals,
     Summary,
 )
@@ -95,16 +93,15 @@ def _overview(summary: Summary) -> Iterator[Block]:
     still = f"{amount(open_, 'execution')} not ended" if open_ else ""
     idle = f"{summary.nothing_to_do:,} times nothing to do" if summary.nothing_to_do else ""
     mean_time = summary.mean_time_to_success_ms
-    made = sum(summary.attempts.values())
     infrastructure = f"{summary.attempts['infrastructure']:,} of them infrastructure"
     yield Facts(
         [
-            ("Tasks", f"{summary.tasks:,}", idle),
-            ("Executions that ended", f"{ended:,}", still),
-            ("Succeeded", percent(summary.success_rate), f"{statuses['success']:,}"),
-            ("Asked a person", percent(summary.escalation_rate), f"{statuses['escalated']:,}"),
-            ("Dead letters", percent(summary.dead_letter_rate), f"{summary.dead_letter_count:,}"),
-            ("Attempts", f"{made:,}", infrastructure),
+            ("Tasks", summary.tasks, idle),
+            ("Executions that ended", ended, still),
+            ("Succeeded", percent(summary.success_rate), statuses["success"]),
+            ("Asked a person", percent(summary.escalation_rate), statuses["escalated"]),
+            ("Dead letters", percent(summary.dead_letter_rate), summary.dead_letter_count),
+            ("Attempts", sum(summary.attempts.values()), infrastructure),
             ("Attempts to success", number(summary.mean_attempts_to_success), "mean"),
             ("Time to success", "-" if mean_time is None else span(mean_time), "mean, with waits"),
         ]
@@ -121,8 +118,8 @@ def _over_time(summary: Summary, times: Axis) -> Iterator[Block]:
         series.append((result, times.spread(hourly)))
     yield Stacks(f"Attempts by {times.unit}, by how they ended", times.names, series)
     shown = [(name, values) for name, values in series if any(values)]
-    rows = [
-        (time, *(f"{values[i]:,.0f}" for _, values in shown))
+    rows: list[Sequence[Cell]] = [
+        (time, *(round(values[i]) for _, values in shown))
         for i, time in enumerate(times.names)
         if any(values[i] for _, values in shown)
     ]
@@ -140,21 +137,15 @@ def _patterns(summary: Summary) -> Iterator[Block]:
     bars = [(_named(n), totals.failures, f"{totals.failures:,}") for n, totals in found[:12]]
     yield Bars("Failed attempts by pattern", bars)
     head = ("Pattern", "Failed attempts", "Executions", "Success", "Mean attempts")
-    yield from _table(head, [_pattern_row(name, totals) for name, totals in found])
+    rows = [
+        (_named(n), t.failures, t.executions, percent(t.success_rate), number(t.mean_attempts))
+        for n, t in found
+    ]
+    yield from _table(head, rows)
 
 
 def _named(pattern: str) -> str:
     return "(no pattern)" if pattern == NO_PATTERN else pattern
-
-
-def _pattern_row(name: str, totals: PatternTotals) -> tuple[str, ...]:
-    return (
-        _named(name),
-        f"{totals.failures:,}",
-        f"{totals.executions:,}",
-        percent(totals.success_rate),
-        number(totals.mean_attempts),
-    )
 
 
 def _strategies(summary: Summary) -> Iterator[Block]:
@@ -175,31 +166,16 @@ def _strategies(summary: Summary) -> Iterator[Block]:
     ]
     marks = ((WEAK, LOW), (RELIABLE, HIGH))
     yield Bars("Success of each strategy's uses", bars[:12], 1.0, marks)
-    head = (
-        "Strategy",
-        "Verdict",
-        "Uses",
-        "Mended",
-        "Not",
-        "Success",
-        "Tasks' success",
-        "Mean attempts",
-    )
-    yield from _table(head, [_strategy_row(name, totals) for name, totals in found], 2)
+    head = ("Strategy", "Verdict", "Uses", "Mended", "Not", "Success", "Tasks' success")
+    rows = [_strategy_row(name, totals) for name, totals in found]
+    yield from _table((*head, "Mean attempts"), rows, 2)
 
 
-def _strategy_row(name: str, totals: StrategyTotals) -> tuple[str, ...]:
+def _strategy_row(name: str, totals: StrategyTotals) -> tuple[Cell, ...]:
     few = "" if totals.cured + totals.not_cured >= ENOUGH_USES else "too few uses to tell"
-    return (
-        name,
-        FLAGS[totals.flag] or few,
-        f"{totals.uses:,}",
-        f"{totals.cured:,}",
-        f"{totals.not_cured:,}",
-        percent(totals.success_rate),
-        percent(totals.task_success_rate),
-        number(totals.mean_attempts),
-    )
+    shares = percent(totals.success_rate), percent(totals.task_success_rate)
+    counts = totals.uses, totals.cured, totals.not_cured
+    return name, FLAGS[totals.flag] or few, *counts, *shares, number(totals.mean_attempts)
 
 
 def _chains(summary: Summary) -> Iterator[Block]:
@@ -212,13 +188,8 @@ def _chains(summary: Summary) -> Iterator[Block]:
         "failed or needed a person."
     )
     rows = [
-        (
-            " → ".join(links),
-            f"{totals.failures:,}",
-            f"{totals.executions:,}",
-            percent(totals.failures / totals.executions),
-        )
-        for links, totals in found
+        (" → ".join(links), t.failures, t.executions, percent(t.failures / t.executions))
+        for links, t in found
     ]
     yield from _table(("Chain", "Into failure", "Executions", "Share"), rows)
 
@@ -231,15 +202,15 @@ def _catches(summary: Summary) -> Iterator[Block]:
     caught = f"{summary.caught:,} of {summary.failures:,} failed attempts"
     yield Facts(
         [
-            ("Runs of VALIDATE", f"{runs:,}", ""),
-            ("Passed", percent(passed / runs), f"{passed:,}"),
+            ("Runs of VALIDATE", runs, ""),
+            ("Passed", percent(passed / runs), passed),
             ("Failures caught", percent(summary.pre_validation_catch_rate), caught),
         ]
     )
     common = summary.catches.most_common(12)
     if common:
         yield Bars("What blocked, by gate", [(n, c, f"{c:,}") for n, c in common])
-        yield from _table(("Gate", "Blocked"), [(name, f"{count:,}") for name, count in common])
+        yield from _table(("Gate", "Blocked"), common)
 
 
 def _regressions(summary: Summary) -> Iterator[Block]:
@@ -250,10 +221,10 @@ def _regressions(summary: Summary) -> Iterator[Block]:
     fixed, found = summary.regressions_auto_fixed, summary.regressions_detected
     yield Facts(
         [
-            ("Checks run", f"{run:,}", ""),
-            ("Skipped", f"{skipped:,}", "too simple a task, or not checked: loki show says why"),
-            ("Regressions found", f"{found:,}", "tests that passed before"),
-            ("Mended by a later attempt", f"{fixed:,}", ""),
+            ("Checks run", run, ""),
+            ("Skipped", skipped, "too simple a task, or not checked: loki show says why"),
+            ("Regressions found", found, "tests that passed before"),
+            ("Mended by a later attempt", fixed, ""),
         ]
     )
 
@@ -288,14 +259,12 @@ def _checks(summary: Summary) -> Iterator[Block]:
         return
     bars = [(name, totals.mean_ms, span(totals.mean_ms)) for name, totals in found[:10]]
     yield Bars("Mean time of a run", bars)
-    head = ("Check", "Runs", "Failed", "Mean", "Longest", "In all")
-    yield from _table(head, [_check_row(name, totals) for name, totals in found])
-
-
-def _check_row(name: str, totals: CheckTotals) -> tuple[str, ...]:
-    failed = f"{totals.failures:,} ({percent(totals.failures / totals.runs)})"
-    times = (totals.mean_ms, totals.most_ms, totals.total_ms)
-    return name, f"{totals.runs:,}", failed, *map(span, times)
+    rows: list[Sequence[Cell]] = []
+    for name, one in found:
+        failed = f"{one.failures:,} ({percent(one.failures / one.runs)})"
+        times = map(span, (one.mean_ms, one.most_ms, one.total_ms))
+        rows.append((name, one.runs, failed, *times))
+    yield from _table(("Check", "Runs", "Failed", "Mean", "Longest", "In all"), rows)
 
 
 def _infrastructure(summary: Summary) -> Iterator[Block]:
@@ -308,7 +277,7 @@ def _infrastructure(summary: Summary) -> Iterator[Block]:
         f"{amount(count, 'attempt')} failed because of an agent, a service or a machine. They count for "
         f"nothing else in this report. {waited} were spent waiting before attempts."
     )
-    rows = [(_named(name), f"{many:,}") for name, many in summary.infrastructure.most_common()]
+    rows = [(_named(name), many) for name, many in summary.infrastructure.most_common()]
     yield from _table(("Pattern", "Attempts"), rows)
 
 
@@ -321,7 +290,7 @@ def _cost(summary: Summary, times: Axis) -> Iterator[Block]:
     won = summary.statuses["success"]
     yield Facts(
         [
-            ("Tokens", f"{tokens:,}", f"{tokens / won:,.0f} for each success" if won else ""),
+            ("Tokens", tokens, f"{tokens / won:,.0f} for each success" if won else ""),
             ("Cost", f"{cost:,.2f}", f"{cost / won:,.2f} for each success" if won else ""),
         ]
     )
@@ -329,8 +298,8 @@ def _cost(summary: Summary, times: Axis) -> Iterator[Block]:
         hourly = {hour: float(count) for hour, count in summary.hourly_tokens.items()}
         yield Curve(f"Tokens by {times.unit}", times.names, times.spread(hourly))
     found = sorted(summary.agents.items(), key=lambda one: (-one[1].cost, -one[1].tokens, one[0]))
-    rows = [
-        (name or "(nobody said who)", f"{one.attempts:,}", f"{one.tokens:,}", f"{one.cost:,.2f}")
+    rows: list[Sequence[Cell]] = [
+        (name or "(nobody said who)", one.attempts, one.tokens, f"{one.cost:,.2f}")
         for name, one in found
     ]
     yield from _table(("Agent", "Attempts", "Tokens", "Cost"), rows)
