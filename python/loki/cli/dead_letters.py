@@ -284,6 +284,38 @@ class RetryOptions:
     ] = ""
 
 
+@dataclass(frozen=True)
+class ReviewOptions(RetryOptions):
+    """What no fact decides, as a person answers it."""
+
+    scope_gone: Annotated[
+        str, typer.Option(metavar="WHY", help="Nobody needs the task any more.")
+    ] = ""
+    dependency_never: Annotated[
+        str, typer.Option(metavar="WHAT", help="What it depends on will never be there.")
+    ] = ""
+    confidence: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, help="How sure you are of the recovery; under 0.30 asks a person."
+        ),
+    ] = None
+    reading: Annotated[
+        list[str] | None,
+        typer.Option(help="One reading of an ambiguous task; two or more ask a person."),
+    ] = None
+
+    @property
+    def answers(self) -> Answers:
+        """The same, as a review takes them."""
+        return Answers(
+            self.approach,
+            Scope(self.simpler) if self.simpler.strip() else None,
+            **picked(self, "scope_gone", "dependency_never", "fixed_by", "confidence"),
+            readings=tuple(self.reading or ()),
+        )
+
+
 @listing(app)
 def list_(project: Project = Path(), json: Json = False) -> None:
     """List the tasks that were given up.
@@ -332,27 +364,8 @@ def show(
 @app.command()
 @with_options
 def review(
-    changed: RetryOptions,
+    said: ReviewOptions,
     tasks: SomeIds = None,
-    scope_gone: Annotated[
-        str, typer.Option("--scope-gone", metavar="WHY", help="Nobody needs the task any more.")
-    ] = "",
-    dependency_never: Annotated[
-        str,
-        typer.Option(
-            "--dependency-never", metavar="WHAT", help="What it depends on will never be there."
-        ),
-    ] = "",
-    confidence: Annotated[
-        float | None,
-        typer.Option(
-            min=0, max=1, help="How sure you are of the recovery; under 0.30 asks a person."
-        ),
-    ] = None,
-    reading: Annotated[
-        list[str] | None,
-        typer.Option(help="One reading of an ambiguous task; two or more ask a person."),
-    ] = None,
     reviewer: Annotated[
         str | None,
         typer.Option(
@@ -384,15 +397,7 @@ def review(
     `loki dead-letters review fix-login --approach "ask the cache first" --json`
     """
     letters = _letters(project, reviewer, reviewer_command, by)
-    answers = Answers(
-        changed.approach,
-        Scope(changed.simpler) if changed.simpler.strip() else None,
-        scope_gone,
-        dependency_never,
-        changed.fixed_by,
-        confidence=confidence,
-        readings=tuple(reading or ()),
-    )
+    answers = said.answers
     is_scripted = json or dry_run or answers != Answers() or reviewer or reviewer_command or if_due
     found: Sequence[Reviewed] = ()
     nothing = NONE

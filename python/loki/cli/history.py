@@ -17,11 +17,10 @@ from loki.base.error import UsageError
 from loki.base.text_format import amount, line, span
 from loki.base.time import moment
 from loki.cli.common import colored, find, load_project, picked, since_moment, tell
-from loki.cli.options import JsonLines, OnlyTask, Project, Since
+from loki.cli.options import JsonLines, OnlyTask, Project, Since, with_options
 
 if TYPE_CHECKING:
     from loki.memory.attempt import Attempt
-    from loki.workspace import Workspace
 
 RESULTS = ("success", "failed", "unverified", "interrupted", "infrastructure")
 NOTHING = "none"
@@ -33,51 +32,44 @@ _WIDTH = 60
 
 @dataclass(frozen=True)
 class Filter:
-    """Which attempts are wanted; None: any.
+    """Which attempts are wanted; None: any."""
 
-    Attributes:
-        pattern, strategy: ids; ``none`` for those without.
-        result: one of `RESULTS`.
-        since: begun then or later.
-        branch: of git.
-    """
+    pattern: Annotated[
+        str | None,
+        typer.Option(help="Only failures of this pattern, like type-error; 'none': of no pattern."),
+    ] = None
+    strategy: Annotated[
+        str | None,
+        typer.Option(help="Only failures answered with this strategy; 'none': with none."),
+    ] = None
+    result: Annotated[
+        str | None, typer.Option(help=f"Only attempts that ended so: {', '.join(RESULTS)}.")
+    ] = None
+    since: Since = None
+    branch: Annotated[str | None, typer.Option(help="Only attempts on this git branch.")] = None
 
-    pattern: str | None = None
-    strategy: str | None = None
-    result: str | None = None
-    since: datetime | None = None
-    branch: str | None = None
+    def takes(self, attempt: Attempt, start: datetime | None) -> bool:
+        """Whether an attempt is wanted.
 
-    def takes(self, attempt: Attempt) -> bool:
-        """Whether an attempt is wanted."""
+        Args:
+            attempt: it.
+            start: the moment that ``since`` says.
+        """
         missing = NOTHING if attempt.result == "failed" else ""
-        begun = moment(attempt.timestamp) if self.since else None
+        begun = moment(attempt.timestamp) if start else None
         return (
             self.pattern in {None, attempt.pattern_matched or missing}
             and self.strategy in {None, attempt.strategy_used or missing}
             and self.result in {None, shown_result(attempt)}
             and self.branch in {None, attempt.branch or NOTHING}
-            and (self.since is None or (begun is not None and begun >= self.since))
+            and (start is None or (begun is not None and begun >= start))
         )
 
 
+@with_options
 def command(
+    wanted: Filter,
     task: OnlyTask = None,
-    pattern: Annotated[
-        str | None,
-        typer.Option(help="Only failures of this pattern, like type-error; 'none': of no pattern."),
-    ] = None,
-    strategy: Annotated[
-        str | None,
-        typer.Option(
-            help="Only failures answered with this strategy, like context_expand; 'none': with none."
-        ),
-    ] = None,
-    result: Annotated[
-        str | None, typer.Option(help=f"Only attempts that ended so: {', '.join(RESULTS)}.")
-    ] = None,
-    since: Since = None,
-    branch: Annotated[str | None, typer.Option(help="Only attempts on this git branch.")] = None,
     last: Annotated[int | None, typer.Option(min=1, help="Only the newest so many.")] = None,
     project: Project = Path(),
     json: JsonLines = False,
@@ -89,31 +81,25 @@ def command(
     `loki show TASK` tells all of one task, `loki report` what it all amounts to.
     """
     workspace = load_project(project)
-    if result is not None and result not in RESULTS:
-        raise UsageError(f"--result is {result!r}: expected one of {', '.join(RESULTS)}")
-    now = workspace.clock.now()
-    start = None if since is None else since_moment("--since", since, now)
+    if wanted.result not in {None, *RESULTS}:
+        raise UsageError(f"--result is {wanted.result!r}: expected one of {', '.join(RESULTS)}")
+    start = since_moment("--since", wanted.since, workspace.clock.now()) if wanted.since else None
     tasks = workspace.tasks() if task is None else [find(workspace.tasks(), task)]
     tally = Tally()
     width = max(map(len, tasks), default=0)
-    wanted = Filter(pattern, strategy, result, start, branch)
+    found = (
+        (execution.task, attempt)
+        for execution, attempts in workspace.executions(tasks)
+        for attempt in attempts
+        if wanted.takes(attempt, start)
+    )
     told = (
         (attempt.timestamp, id_, attempt.attempt, told_attempt(id_, attempt, width, json=json))
-        for id_, attempt in tally.counting(select(workspace, tasks, wanted))
+        for id_, attempt in tally.counting(found)
     )
     shown = sorted(told) if last is None else sorted(heapq.nlargest(last, told))
     lines = [text for *_, text in shown]
     tell(lines if json else [*lines, tally.total(len(shown))])
-
-
-def select(
-    workspace: Workspace, tasks: Iterable[str], wanted: Filter
-) -> Iterator[tuple[str, Attempt]]:
-    """The attempts that are wanted, each with its task's id."""
-    for execution, attempts in workspace.executions(tasks):
-        for attempt in attempts:
-            if wanted.takes(attempt):
-                yield execution.task, attempt
 
 
 @dataclass

@@ -187,6 +187,11 @@ class AgentOptions:
     agent: AgentName = None
     agent_command: AgentCommand = None
 
+    @property
+    def names_somebody(self) -> bool:
+        """Whether one of them, or both, are said."""
+        return self.agent is not None or self.agent_command is not None
+
 
 @dataclass(frozen=True)
 class CallOptions:

@@ -72,7 +72,9 @@ def work_said(who: AgentOptions, work: RecurringWork) -> dict[str, Any]:
         name: tuple(filter(None, value)) if isinstance(value, tuple) else value or None
         for name, value in given(work).items()
     }
-    return said | ({"agent": who.agent, "agent_command": who.agent_command} if given(who) else {})
+    if who.names_somebody:
+        said |= {"agent": who.agent, "agent_command": who.agent_command}
+    return said
 
 
 def common_said(common: RecurringOptions) -> dict[str, Any]:

@@ -143,7 +143,7 @@ def agent_of(workspace: Runtime, id_: str, who: AgentOptions, *, needs_agent: bo
     Raises:
         UsageError: its command is not known, holds a secret, or does not exist.
     """
-    if given(who):
+    if who.names_somebody:
         return agent_said(workspace, who)
     kept = task_record.load(workspace.store, id_).agent or {}
     if not (kept.get("agent") or kept.get("command") or needs_agent):
