@@ -10,19 +10,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-from loki.adapters.monitor.breaker_call import (
-    Answered,
-    Heard,
-    Judge,
-    NoOutage,
-    Question,
-    begun,
-    unwrapped,
-)
-from loki.agents.backend import BLOCKING, EVENT_LOOP, Backend, run_through
-from loki.agents.fallback_chain import ChainRun, Endpoint
+from loki.adapters.monitor.breaker_call import NoOutage, Way, begun
+from loki.agents.fallback_chain import ChainOptions
 from loki.agents.model_call import normalized
 from loki.agents.resilient_llm import ResilientLLM
 
@@ -55,7 +46,8 @@ class ResilientCalls:
     """
 
     def __init__(self, names: Sequence[tuple[str, str]], **how: Any) -> None:
-        self._llm = ResilientLLM(*(_Named(*one) for one in names), **how)
+        llm = ResilientLLM(*(_Named(*one) for one in names), **how)
+        self._way = Way(llm.ways, tuple(one.breaker for one in llm.llms), judged=_judged)
 
     def ask(self, calls: Sequence[Callable[[], T]]) -> T:
         """The first answer.
@@ -68,15 +60,11 @@ class ResilientCalls:
             Exception: what the last one raised, where none answered; what is no error of a call, such
                 as a bug in a model's own code, at once.
         """
-        heard = Heard()
-        run = self._run(calls, heard.asking, BLOCKING)
-        return cast(T, unwrapped(run_through(heard.outcome(run))))
+        return self._way.call(*calls)
 
     async def aask(self, calls: Sequence[Callable[[], Awaitable[T]]]) -> T:
         """The same without blocking the event loop."""
-        heard = Heard()
-        run = self._run(calls, heard.aasking, EVENT_LOOP)
-        return cast(T, unwrapped(await heard.outcome(run)))
+        return await self._way.acall(*calls)
 
     def stream(self, calls: Sequence[Callable[[], Iterator[T]]]) -> Iterator[T]:
         """The pieces of the first answer; what breaks after its first piece is not asked again."""
@@ -99,23 +87,7 @@ class ResilientCalls:
         async for piece in pieces:
             yield piece
 
-    def _run(
-        self,
-        calls: Sequence[Any],
-        asking: Callable[[Any, Judge], Callable[[Question], Any]],
-        backend: Backend,
-    ) -> ChainRun[Answered]:
-        members: list[Endpoint] = [
-            Endpoint(
-                asking(call, partial(self._judged, llm.breaker)),
-                llm.provider,
-                llm.model,
-                llm.breaker,
-            )
-            for llm, call in zip(self._llm.llms, calls, strict=True)
-        ]
-        ways = self._llm.ways
-        return ChainRun(members, Question(), ways, wait=ways.wait, backend=backend)
 
-    def _judged(self, name: str, error: Exception) -> Exception:
-        return normalized(error, name, self._llm.ways.clock.now()) or NoOutage(error)
+def _judged(error: Exception, name: str, ways: ChainOptions) -> Exception:
+    """What became of a call, be it an outage or not: the next model may do better."""
+    return normalized(error, name, ways.clock.now()) or NoOutage(error)

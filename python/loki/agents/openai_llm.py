@@ -110,7 +110,7 @@ class OpenAILLM(OfficialLLM):
         return await client.chat.completions.create(**self._chat(request), timeout=timeout)
 
     def _read(self, draft: Draft, event: Any) -> str:
-        read = self._read_response if self.api == "responses" else read_chunk
+        read = self._read_response if self.api == "responses" else _read_chunk
         return read(draft, event)
 
     # --- What is sent: what stays the same first, so that it can be cached -------------------------
@@ -137,7 +137,7 @@ class OpenAILLM(OfficialLLM):
     def _chat(self, request: Request) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self.model,
-            "messages": chat_messages(request),
+            "messages": _chat_messages(request),
             "stream": True,
             "stream_options": {"include_usage": True},
             "temperature": self._options.temperature,
@@ -157,7 +157,11 @@ class OpenAILLM(OfficialLLM):
         return without_none(body)
 
     def _function(self, tool: Tool) -> dict[str, Any]:
-        function = function_form(tool)
+        function: dict[str, Any] = {
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": dict(tool.schema),
+        }
         # Responses are strict where nothing is said, and refuse schemas that cannot be.
         if self._is_own or self.api == "responses":
             function["strict"] = is_strict(tool.schema)
@@ -199,22 +203,13 @@ def _complete(draft: Draft, response: Any) -> None:
         _count(draft, usage.input_tokens, usage.output_tokens, usage.input_tokens_details)
 
 
-def chat_messages(request: Request) -> list[dict[str, str]]:
+def _chat_messages(request: Request) -> list[dict[str, str]]:
     """The conversation as Chat Completions take it, the system text first."""
     system = [{"role": "system", "content": request.system}] if request.system else []
     return [*system, *plain_messages(request)]
 
 
-def function_form(tool: Tool) -> dict[str, Any]:
-    """A tool as OpenAI's APIs describe functions."""
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": dict(tool.schema),
-    }
-
-
-def read_chunk(draft: Draft, chunk: Any) -> str:
+def _read_chunk(draft: Draft, chunk: Any) -> str:
     """Take over what a chunk of Chat Completions says; the piece of text in it."""
     draft.named(chunk.model)
     if usage := getattr(chunk, "usage", None):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-Judge: TypeAlias = Callable[[Exception], Exception]
+Judge: TypeAlias = "Callable[[Exception, str, ChainOptions], Exception]"
+"""Given what was raised, the breaker's name, and how is asked: an outage, or what nobody asks again for."""
 
 
 @dataclass(frozen=True)
@@ -64,125 +65,97 @@ class NoOutage(Exception):
 
 
 def judged(error: Exception, name: str, ways: ChainOptions) -> Exception:
-    """An outage, or what nobody asks again for.
-
-    Args:
-        error: what was raised.
-        name: of the breaker.
-        ways: how is asked.
-    """
+    """An outage, or what nobody asks again for; as a `Judge`."""
     return outage(error, name, ways.clock.now()) or NoOutage(error)
-
-
-class Heard:
-    """What the calls for one answer raise: judged for the chain, kept for the caller."""
-
-    def __init__(self) -> None:
-        self._raised: list[Exception] = []
-
-    def asking(self, function: Callable[[], Any], judged: Judge) -> Callable[[Question], Answered]:
-        """How a chain asks by a function.
-
-        Args:
-            function: asks once.
-            judged: tells an outage from what nobody asks again for.
-        """
-
-        def ask(_question: Question) -> Answered:
-            with self._judging(judged):
-                return Answered(function())
-
-        return ask
-
-    def aasking(self, function: Callable[[], Awaitable[Any]], judged: Judge) -> Callable[..., Any]:
-        """The same of one whose answer is awaited."""
-
-        async def ask(_question: Question) -> Answered:
-            with self._judging(judged):
-                return Answered(await function())
-
-        return ask
-
-    @contextmanager
-    def _judging(self, judged: Judge) -> Iterator[None]:
-        try:
-            yield
-        except Exception as error:
-            self._raised.append(error)
-            raise judged(error) from error
-
-    async def outcome(self, run: ChainRun[Answered]) -> Answered | Exception:
-        """What comes of a chain: the answer, or the exception that the caller is to see.
-
-        As a value: a coroutine cannot raise whatever a function can, a `StopIteration` for instance.
-        """
-        try:
-            return await run.ask()
-        except (NoOutage, AgentError, BreakerOpen) as error:
-            return seen(error, self._raised)
-
-
-def unwrapped(outcome: Answered | Exception) -> Any:
-    """The answer of an outcome; raised where it is an exception, which gets no context of ours."""
-    if isinstance(outcome, Exception):
-        raise outcome
-    return outcome.value
 
 
 @dataclass(frozen=True)
 class Way:
-    """How the calls of one service, or of one agent, are made.
+    """How the calls for one answer are made.
 
     Attributes:
         ways: how is asked.
-        name: of the breaker; "": what is called passes its own.
+        names: of the breakers of those who are asked, in their order; "" alone: what is called passes its
+            own.
         task: what it is for, or "".
         wait: seconds to wait, all pauses together; None: as ``ways`` say.
         retries: after outages; None: as many as all have.
-        judged: tells an outage from what nobody asks again for; None: as `judged` does.
+        judged: tells an outage from what nobody asks again for.
         is_whole: what is called passes breakers of its own, as members of it do, but asks them once.
     """
 
     ways: ChainOptions
-    name: str
+    names: tuple[str, ...]
     task: str = ""
     wait: float | None = None
     retries: int | None = None
-    judged: Judge | None = None
+    judged: Judge = judged
     is_whole: bool = False
 
-    def call(self, function: Callable[[], T]) -> T:
-        """Call a function; see `loki.Monitor.call`."""
-        if not self.name:
-            return function()
-        heard = Heard()
-        ask = heard.asking(function, self._judge)
-        return cast(T, unwrapped(run_through(heard.outcome(self._run(ask, BLOCKING)))))
+    def call(self, *functions: Callable[[], T]) -> T:
+        """What the first function gives that brings an answer; each asks once.
 
-    async def acall(self, function: Callable[[], Awaitable[T]]) -> T:
-        """Await a function's answer; see `loki.Monitor.acall`."""
-        if not self.name:
-            return await function()
-        heard = Heard()
-        ask = heard.aasking(function, self._judge)
-        return cast(T, unwrapped(await heard.outcome(self._run(ask, EVENT_LOOP))))
+        Raises:
+            Exception: see `seen`.
+        """
+        if self.names == ("",):
+            return functions[0]()
+        return cast(T, _unwrapped(run_through(self._outcome(functions, BLOCKING))))
 
-    def _judge(self, error: Exception) -> Exception:
-        judge = self.judged or partial(judged, name=self.name, ways=self.ways)
-        return judge(error)
+    async def acall(self, *functions: Callable[[], Awaitable[T]]) -> T:
+        """The same of functions whose answers are awaited."""
+        if self.names == ("",):
+            return await functions[0]()
+        return cast(T, _unwrapped(await self._outcome(functions, EVENT_LOOP)))
 
-    def _run(self, ask: Callable[[Question], Any], backend: Backend) -> ChainRun[Answered]:
-        provider, _, model = self.name.removeprefix("api/").partition("/")
-        member: Endpoint = Endpoint(
-            ask,
-            provider,
-            model,
-            None if self.is_whole else self.name,
-            asks_again=not self.is_whole,
-        )
+    async def _outcome(
+        self, functions: Sequence[Callable[[], Any]], backend: Backend
+    ) -> Answered | Exception:
+        """The answer, or the exception that the caller is to see.
+
+        As a value: a coroutine cannot raise whatever a function can, a `StopIteration` for instance.
+        """
+        raised: list[Exception] = []
+        asked = zip(self.names, functions, strict=True)
+        members = [self._member(name, function, raised) for name, function in asked]
         question = Question(self.task, retries=self.retries)
         wait = self.ways.wait if self.wait is None else self.wait
-        return ChainRun([member], question, self.ways, self.task, wait, backend)
+        run: ChainRun[Answered] = ChainRun(members, question, self.ways, self.task, wait, backend)
+        try:
+            return await run.ask()
+        except (NoOutage, AgentError, BreakerOpen) as error:
+            return seen(error, raised)
+
+    def _member(self, name: str, function: Callable[[], Any], raised: list[Exception]) -> Endpoint:
+        """Who is asked by a function; what it raises is judged for the chain, and kept for the caller."""
+
+        @contextmanager
+        def judging() -> Iterator[None]:
+            try:
+                yield
+            except Exception as error:
+                raised.append(error)
+                raise self.judged(error, name, self.ways) from error
+
+        def ask(_question: Question) -> Answered:
+            with judging():
+                return Answered(function())
+
+        async def aask(_question: Question) -> Answered:
+            with judging():
+                return Answered(await function())
+
+        provider, _, model = name.removeprefix("api/").partition("/")
+        breaker = None if self.is_whole else name
+        again = not self.is_whole
+        return Endpoint(ask, provider, model, breaker, acall=aask, asks_again=again)
+
+
+def _unwrapped(outcome: Answered | Exception) -> Any:
+    """The answer of an outcome; raised where it is an exception, which gets no context of ours."""
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome.value
 
 
 async def astream(
@@ -323,7 +296,7 @@ class FallbackCalls:
         self._ways, self._task = ways, task
         # Members have counted what their calls took.
         without = replace(ways, meter=None)
-        self._whole = Way(without, _NAME, task, wait, judged=self._judged, is_whole=True)
+        self._whole = Way(without, (_NAME,), task, wait, judged=self._judged, is_whole=True)
         # What came of members since the whole was asked, and what they raised for that.
         self._said: list[tuple[Exception, Exception]] = []
 
@@ -353,7 +326,7 @@ class FallbackCalls:
         raise raised
 
     def _once(self, name: str) -> Way:
-        return Way(self._ways, name, self._task, 0.0, retries=0)
+        return Way(self._ways, (name,), self._task, 0.0, retries=0)
 
     def whole(self, function: Callable[[], T]) -> T:
         """Ask the whole, and again after a wait where outages and open breakers left it without an answer.
@@ -383,7 +356,7 @@ class FallbackCalls:
         self._said.append((error, raised))
         return raised
 
-    def _judged(self, error: Exception) -> Exception:
+    def _judged(self, error: Exception, _name: str, _ways: ChainOptions) -> Exception:
         """An outage, a refusal, or what nobody asks again for: by what came of all members."""
         now = self._ways.clock.now()
         closed = [one for one, _ in self._said if isinstance(one, BreakerOpen)]

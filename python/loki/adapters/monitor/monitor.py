@@ -779,7 +779,7 @@ class Monitor:
     def _way(self, name: str) -> Way:
         from loki.adapters.monitor.breaker_call import Way
 
-        return Way(self._ways, name, self.task, self.wait)
+        return Way(self._ways, (name,), self.task, self.wait)
 
     def fallback_calls(self) -> FallbackCalls:
         """One call of a model whose members are asked in turn by somebody else: each through its breaker."""
