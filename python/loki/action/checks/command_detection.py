@@ -32,7 +32,7 @@ from loki.base.toml import tomllib
 from loki.base.yaml_document import Document, Strict, read_beside
 from loki.recognition.fix import fix_for
 from loki.recognition.pattern import Criterion
-from loki.recognition.shell_line import split_commands
+from loki.recognition.shell_line import commands_of, split_commands
 from loki.recognition.site import launchers, script_runners
 
 if TYPE_CHECKING:
@@ -97,7 +97,6 @@ class Knowledge(Strict):
     tool_tables: tuple[_Tool, ...]
     ci: tuple[_System, ...]
     commands: Mapping[str, tuple[str, ...]]
-    wrappers: tuple[str, ...]
     runners: tuple[str, ...]
     files: tuple[_Tool, ...]
 
@@ -344,14 +343,11 @@ def _kind_by_words(words: tuple[str, ...], names: Mapping[tuple[str, ...], str])
             found = next((k for w, k in names.items() if w[-1] == name), None)
             if found:
                 return found
-    for _ in range(3):  # wrappers stand in each other: uv run python -m pytest
+    for one in commands_of(words):
+        run = f"{' '.join((one.program, *one.arguments))} "
         for kind, heads in know.commands.items():
-            if any(f"{rest} ".startswith(head + " ") for head in heads):
-                return _kind_of(kind, f" {rest} ")
-        wrapper = next((w for w in know.wrappers if rest.startswith(w + " ")), None)
-        if wrapper is None:
-            return None
-        rest = rest[len(wrapper) + 1 :]
+            if any(run.startswith(f"{head} ") for head in heads):
+                return _kind_of(kind, f" {run}")
     return None
 
 

@@ -125,10 +125,6 @@ def _by_word(said: Mapping[str, Sequence[str]]) -> dict[str, Effect]:
     return {word: Effect(effect) for effect, words in said.items() for word in words}
 
 
-def _split_each(said: Sequence[str]) -> frozenset[tuple[str, ...]]:
-    return frozenset(tuple(one.split()) for one in said)
-
-
 def _compiled(said: Sequence[str]) -> tuple[re.Pattern[str], ...]:
     return tuple(map(re.compile, said))
 
@@ -136,7 +132,6 @@ def _compiled(said: Sequence[str]) -> tuple[re.Pattern[str], ...]:
 _FORMS: Mapping[Any, Callable[[Any], Any]] = {
     frozenset[int]: frozenset,
     frozenset[str]: frozenset,
-    frozenset[tuple[str, ...]]: _split_each,
     tuple[str, ...]: tuple,
     re.Pattern[str]: re.compile,
     tuple[re.Pattern[str], ...]: _compiled,
