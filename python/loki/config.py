@@ -18,8 +18,10 @@ from pydantic import (
 )
 
 from loki.base.error import ConfigError
+from loki.base.text_format import did_you_mean
 from loki.base.time import seconds
 from loki.base.toml import mistake, place_of, tomllib
+from loki.base.validation import known_keys, sentence
 
 # --- The tables, each with its settings and their defaults --------------------------------------------
 
@@ -383,17 +385,9 @@ def _explain(error: ValidationError, text: str, path: str) -> ConfigError:
     keys = [str(key) for key in problem["loc"]]
     line, column = place_of(text, keys)
     if problem["type"] == "extra_forbidden":
-        names: tuple[str, ...] = _settings(keys[:-1])
-        reason = f"unknown setting {'.'.join(keys)}: expected one of {', '.join(names)}"
+        names = known_keys(Config, keys[:-1])
+        known = f"expected one of {', '.join(names)}{did_you_mean(keys[-1], names)}"
+        reason = f"unknown setting {'.'.join(keys)}: {known}"
     else:
-        reason = f"{'.'.join(keys)}: {problem['msg'].removeprefix('Value error, ')}"
+        reason = sentence(problem)
     return ConfigError(reason, file=path, line=line, column=column)
-
-
-def _settings(keys: list[str]) -> tuple[str, ...]:
-    """The settings that there are below a key."""
-    found: Any = Config
-    for key in keys:
-        is_table_of_tables = not isinstance(found, type)  # agents.<name>
-        found = get_args(found)[1] if is_table_of_tables else found.model_fields[key].annotation
-    return tuple(found.model_fields)

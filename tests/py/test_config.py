@@ -49,7 +49,12 @@ def test_agents_by_name(tmp_path: Path) -> None:
             "unknown setting agents.tech-lead.time_out: expected one",
         ),
         ('"20m"', "20", "7:1", "agents.tech-lead.timeout: 20 has no unit"),
-        ('"claude -p"', '""', "5:1", "agents.tech-lead.command: String should have at least 1"),
+        (
+            '"claude -p"',
+            '""',
+            "5:1",
+            "agents.tech-lead.command: found '', expected text of 1 character",
+        ),
         (
             'command = "claude -p"',
             "",

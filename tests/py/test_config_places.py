@@ -38,12 +38,15 @@ budget_tokens = 2000
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[signs]\nthreshold = 1\n", ":2:1: signs.threshold: Input should be greater than"),
+        ("[signs]\nthreshold = 1\n", ":2:1: signs.threshold: found 1, expected"),
         (
             "[loop]\n\n[signs.thresholds]\nlint-error = 2\ntest-failure = 1\n",
-            ":5:1: signs.thresholds.test-failure: Input should be greater than or equal to 2",
+            ":5:1: signs.thresholds.test-failure: found 1, expected 2 or more",
         ),
-        ("[signs]\nthresholds.x = 'many'\n", ":2:12: signs.thresholds.x: Input should be"),
+        (
+            "[signs]\nthresholds.x = 'many'\n",
+            ":2:12: signs.thresholds.x: found 'many', expected a whole number",
+        ),
         ("[signs]\nexcept = []\n", ":2:1: unknown setting signs.except: expected one of threshold"),
         ("[briefing]\nbudget_tokens = 0\n", ":2:1: briefing.budget_tokens"),
     ],

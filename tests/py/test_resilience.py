@@ -60,7 +60,7 @@ def test_ones_own_prices_and_ways(project: Path) -> None:
     ("text", "told"),
     [
         ('[prices."gpt-5"]\ninput = -1\noutput = 1\n', r"config.toml:2:1: prices.gpt-5.input: .*"),
-        ('[prices."gpt-5"]\ninput = 1\n', r"prices.gpt-5.output: Field required"),
+        ('[prices."gpt-5"]\ninput = 1\n', r"prices.gpt-5.output: found nothing"),
         ("[models]\nparalel = 2\n", r"config.toml:2:1: unknown setting models.paralel"),
         ('[agents.a]\nmodel = "x:y"\nfallback = [""]\n', r"config.toml:3:1: agents.a.fallback.0"),
         ('[agents.a]\nmodel = "x:y"\nfallback = ["a"]\n', r"agents: .*leads back to it \(a → a\)"),

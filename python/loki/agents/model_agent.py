@@ -51,6 +51,7 @@ from loki.base.markup import fence
 from loki.base.secret import mask_secrets
 from loki.base.time import Duration, argument_seconds
 from loki.base.tokens import TokenUsage, clip_around, clip_to_tokens, tokens
+from loki.base.validation import sentence
 from loki.decision.budget import Budget, Usage
 from loki.memory.quote import quoted
 from loki.memory.reflection import Reflection
@@ -371,12 +372,7 @@ def _form(answer: Answer) -> _Form:
     try:
         return _Form.model_validate(values)
     except ValidationError as error:
-        raise Unusable(*(_problem(one) for one in error.errors()[:10])) from error
-
-
-def _problem(error: Any) -> str:
-    where = ".".join(map(str, error["loc"]))
-    return f"{where}: {error['msg']}" if where else error["msg"]
+        raise Unusable(*map(sentence, error.errors()[:10])) from error
 
 
 def loads(text: str) -> dict[str, Any]:

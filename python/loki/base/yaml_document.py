@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -21,6 +21,7 @@ from pydantic_core import PydanticCustomError
 
 from loki.base.error import ConfigError
 from loki.base.text_format import closest, did_you_mean
+from loki.base.validation import complaint, known_keys
 from loki.base.yaml_text import load_file
 
 MAX_BYTES = 4 * 1024 * 1024
@@ -79,6 +80,11 @@ class Strict(BaseModel):
     """What a file holds: the keys that are known and no others."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def unexpected(expected: str) -> PydanticCustomError:
+    """An error for validators to raise: what was expected; what was found is shown as it stands."""
+    return PydanticCustomError("unexpected", "{expected}", {"expected": expected})
 
 
 def refused(reason: str, *keys: str | int) -> PydanticCustomError:
@@ -287,7 +293,7 @@ class Document:
         for problem in all_:
             if problem["type"] == "extra_forbidden":
                 *way, name = problem["loc"]
-                names = _fields(model, way)
+                names = known_keys(model, way)
                 meant.add((*way, closest(str(name), names)))
                 known = f"expected one of {', '.join(names)}" if names else "expected no such key"
                 shown = str(name)[:_SHOWN]
@@ -304,7 +310,7 @@ class Document:
         is_key = keys[-1:] == ("[key]",)
         keys = keys[:-1] if is_key else keys
         node = node_at(self.root, keys, key=is_key)
-        return self._error(node.start_mark.index, complaint(problem, node))
+        return self._error(node.start_mark.index, _complaint(problem, node))
 
 
 def node_at(node: yaml.Node, keys: Keys, *, key: bool = False) -> yaml.Node:
@@ -324,55 +330,10 @@ def node_at(node: yaml.Node, keys: Keys, *, key: bool = False) -> yaml.Node:
     return node
 
 
-def complaint(problem: Mapping[str, Any], node: yaml.Node | None = None) -> str:
-    """What was found and what was expected, of one of pydantic's errors.
-
-    Args:
-        problem: the error.
-        node: what it is about; without it, it is shown as Python has it.
-    """
-    message = str(problem["msg"]).removeprefix("Value error, ")
-    if message.startswith("found "):
-        return message
-    found = _shown(node) if node else _shown_data(problem["input"])
-    return f"found {found}, expected {_expected(problem, message, node)}"
-
-
-def _expected(problem: Mapping[str, Any], message: str, node: yaml.Node | None) -> str:
-    kind, context = problem["type"], problem.get("ctx", {})
-    if kind == "literal_error":
-        names = re.findall(r"'([^']*)'", context["expected"])
-        several = f"one of {', '.join(names)}" if len(names) > 1 else context["expected"]
-        return several.replace("'", "") + did_you_mean(str(problem["input"]), names)
+def _complaint(problem: Mapping[str, Any], node: yaml.Node) -> str:
+    said = complaint(problem, _shown(node))
     is_word = isinstance(node, yaml.ScalarNode) and not node.tag.endswith(":null")
-    if kind == "string_type" and is_word:
-        return "text: put it in quotes"
-    if kind in _EXPECTED:
-        numbers = (key for key, value in context.items() if isinstance(value, float))
-        whole = {key: int(context[key]) for key in numbers if context[key].is_integer()}
-        return _EXPECTED[kind].format(**{**context, **whole})
-    return message.removeprefix("Input should be ")
-
-
-_EXPECTED = {
-    "int_type": "a whole number",
-    "int_parsing": "a whole number",
-    "float_type": "a number",
-    "string_type": "text",
-    "string_too_short": "text of {min_length} character or more",
-    "bool_type": "true or false",
-    "bool_parsing": "true or false",
-    "list_type": "a list",
-    "tuple_type": "a list",
-    "dict_type": "a mapping",
-    "model_type": "a mapping",
-    "too_short": "{min_length} or more entries",
-    "too_long": "{max_length} entries at most",
-    "greater_than": "more than {gt}",
-    "greater_than_equal": "{ge} or more",
-    "less_than": "less than {lt}",
-    "less_than_equal": "{le} or less",
-}
+    return f"{said}: put it in quotes" if problem["type"] == "string_type" and is_word else said
 
 
 def _shown(node: yaml.Node) -> str:
@@ -384,38 +345,6 @@ def _shown(node: yaml.Node) -> str:
     value = str(node.value)
     shown = value if len(value) <= _SHOWN else f"{value[:_SHOWN]}…"
     return repr(shown) if node.tag.endswith(":str") else shown
-
-
-def _shown_data(value: Any) -> str:
-    if isinstance(value, dict):
-        return "a mapping"
-    if isinstance(value, (list, tuple)):
-        return "a list"
-    return "nothing" if value is None else repr(value)[:_SHOWN]
-
-
-def _fields(model: type[BaseModel], keys: Keys) -> list[str]:
-    """The names that a mapping may have; none where they are not told by the model."""
-    inner = [model]
-    for key in keys:
-        fields = [one.model_fields.items() for one in inner]
-        named = [
-            field.annotation
-            for each in fields
-            for name, field in each
-            if (field.alias or name) == key
-        ]
-        # Else it is an index, a free key or the name of an alternative, which leads into them.
-        inner = [found for kind in named for found in _models(kind)] if named else inner
-    return [field.alias or name for one in inner[:1] for name, field in one.model_fields.items()]
-
-
-def _models(kind: Any) -> Iterator[type[BaseModel]]:
-    """The models in an annotation."""
-    if isinstance(kind, type) and issubclass(kind, BaseModel):
-        yield kind
-    for part in get_args(kind):
-        yield from _models(part)
 
 
 # --- Whole files --------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from loki.base.validation import sentence
 from loki.people.signal import MAX_SIZE, Form
 
 CLIPPED = 4_000
@@ -100,7 +101,7 @@ def read(form: Form, text: str) -> tuple[dict[str, Any], str]:
         >>> read("presence", ""), read("notice", "The API has changed")
         (({}, ''), ({'description': 'The API has changed'}, ''))
         >>> read("log", '{"detected_drift": "x", "severity": "urgent"}')[1]
-        "severity: Input should be 'low', 'medium', 'high' or 'critical'"
+        "severity: found 'urgent', expected one of low, medium, high, critical"
     """
     if len(text) > MAX_SIZE and form == "review":  # a person has to see that somebody asks
         text = f"{text[:CLIPPED]}…"
@@ -122,9 +123,7 @@ def read(form: Form, text: str) -> tuple[dict[str, Any], str]:
             rest = {key: value for key, value in data.items() if key not in wrong}
             with suppress(ValidationError):
                 return {**data, **Review.model_validate(rest).model_dump(mode="json")}, ""
-        problem = error.errors()[0]
-        where = ".".join(map(str, problem["loc"]))
-        return data, f"{where}: {problem['msg'].removeprefix('Value error, ')}"
+        return data, sentence(error.errors()[0])
 
 
 def _plain(text: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from pydantic import (
 
 from loki import _core
 from loki.base.text_format import did_you_mean
-from loki.base.yaml_document import refused
+from loki.base.yaml_document import refused, unexpected
 
 # --- What RE2 refuses in a regex --------------------------------------------------------------------
 
@@ -97,7 +97,7 @@ class Definition(BaseModel):
 
 def _words(value: str) -> str:
     if not value.strip(" "):
-        raise ValueError("text of 1 word or more")
+        raise unexpected("text of 1 word or more")
     return value
 
 
@@ -346,7 +346,7 @@ def _weight(value: Any) -> str | float:
     if isinstance(value, (int, float)) and value is not True and 0 < value <= 1:
         return float(value)
     hint = did_you_mean(value, names) if isinstance(value, str) else ""
-    raise ValueError(f"strong, weak or a number above 0, up to 1{hint}")
+    raise unexpected(f"strong, weak or a number above 0, up to 1{hint}")
 
 
 class _Alternative(_Choice):

@@ -168,8 +168,8 @@ def test_what_was_cut_off_is_never_completed(context: Context, length: int) -> N
     ("text", "problem"),
     [
         ("I am done.", "propose_change was not called"),
-        ('{"description": "x"}', "edits: Field required"),
-        ('{"edits": [{"content": "x"}]}', "edits.0.path: Field required"),
+        ('{"description": "x"}', "edits: found nothing, expected a value"),
+        ('{"edits": [{"content": "x"}]}', "edits.0.path: found nothing, expected a value"),
         ('{"edits": [{"path": "a", "action": "append"}]}', "edits.0.action"),
         ('{"edits": 7}', "edits"),
     ],

@@ -35,7 +35,8 @@ from loki.action.gates import data_parsers, gate
 from loki.action.gates.gate import ADVISORY, BLOCKING, Subject, Violation
 from loki.base.error import ConfigError
 from loki.base.toml import place_of, tomllib
-from loki.base.yaml_document import Document, Strict, complaint, node_at
+from loki.base.validation import complaint
+from loki.base.yaml_document import Document, Strict, node_at
 from loki.recognition.pattern import PatternSet
 
 # --- What manifests look like, as far as every tool agrees --------------------------------------------

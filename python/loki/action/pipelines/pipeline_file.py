@@ -34,7 +34,7 @@ from loki.base import glob
 from loki.base.error import ConfigError, UsageError
 from loki.base.text_format import did_you_mean
 from loki.base.time import seconds
-from loki.base.yaml_document import Document
+from loki.base.yaml_document import Document, unexpected
 from loki.recognition.definition_schema import Definition, TaskType, Text, Words, unique
 
 MAX_STAGES = 100
@@ -50,7 +50,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,59}\Z")
 
 def _name(value: str) -> str:
     if not _NAME.match(value):
-        raise ValueError("a name: a letter, then letters, digits, '-' and '_', 60 at most")
+        raise unexpected("a name: a letter, then letters, digits, '-' and '_', 60 at most")
     return value
 
 
@@ -70,13 +70,13 @@ def _usable(parse: Callable[[str], object]) -> Callable[[str], str]:
 def _path(value: str) -> str:
     path = PurePosixPath(value)
     if path.is_absolute() or ".." in path.parts or path.parts[:1] in {(".git",), (".loki",)}:
-        raise ValueError("a path inside the project")
+        raise unexpected("a path inside the project")
     return path.as_posix()
 
 
 def _duration(value: Any) -> float:
     if not isinstance(value, str):
-        raise ValueError("a duration with its unit, like 90m or 2h")
+        raise unexpected("a duration with its unit, like 90m or 2h")
     return seconds(value)
 
 

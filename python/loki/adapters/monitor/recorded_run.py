@@ -23,6 +23,7 @@ from loki.adapters.monitor.monitor import Monitor, is_folder_there
 from loki.base import path_containment
 from loki.base.error import UsageError
 from loki.base.secret import mask_secrets
+from loki.base.validation import sentence
 from loki.decision.monitor.monitor_state import Reaction
 from loki.decision.monitor.tool_call import ToolCall
 from loki.decision.monitor.tool_result import any_repr, tool_result
@@ -340,9 +341,7 @@ def _of_file(file: Path, read: Read) -> Iterator[RecordedRun]:
                 try:
                     yield _run(RunForm.model_validate(said), file, number)
                 except ValidationError as error:
-                    first = error.errors()[0]
-                    where = ".".join(map(str, first["loc"]))
-                    read.left_out.append(f"{file}:{number}: {where}: {first['msg']}")
+                    read.left_out.append(f"{file}:{number}: {sentence(error.errors()[0])}")
             elif why := misread(said):
                 read.left_out.append(f"{file}:{number}: {why}")
             else:

@@ -20,6 +20,7 @@ from pydantic import (
 from loki import _core
 from loki.base.secret import mask_secrets
 from loki.base.time import nanoseconds, seconds
+from loki.base.validation import sentence
 from loki.jobs.recurring.recurring_run import KeptModel, Moment, Running
 from loki.jobs.recurring.schedule import Cron
 
@@ -216,7 +217,7 @@ def read(id_: str, text: str) -> RecurringTask | Unreadable:
 
     Example:
         >>> read("x", "[]").reason
-        'Input should be an object'
+        'found a list, expected a mapping'
     """
     try:
         data = json.loads(text)
@@ -234,16 +235,12 @@ def read(id_: str, text: str) -> RecurringTask | Unreadable:
 
 def problem_of(error: ValidationError) -> str:
     """What is wrong with a task, in a sentence."""
-    problem = error.errors()[0]
-    where = ".".join(str(key) for key in problem["loc"])
-    what = problem["msg"].removeprefix("Value error, ")
-    return f"{where}: {what}" if where else what
+    return sentence(error.errors()[0])
 
 
 def _reason(error: Exception) -> str:
     if isinstance(error, ValidationError):
-        is_no_object = error.errors()[0]["type"] == "model_type"
-        return "Input should be an object" if is_no_object else problem_of(error)
+        return problem_of(error)
     if isinstance(error, UnicodeEncodeError):
         return "a text in it holds half a character (a lone surrogate)"
     is_json = not isinstance(error, (ValueError, RecursionError))

@@ -184,7 +184,7 @@ def test_no_delay_leaves_its_bounds(
     ("text", "said"),
     [
         ("", "no JSON"),
-        ("[]", "should be an object"),
+        ("[]", "found a list, expected a mapping"),
         ("[" * 100_000, "no JSON"),
         ('{"schedule": {"cron": "* * * *"}, "command": ["x"]}', "found 4 fields"),
         ('{"schedule": {"cron": "* * * * *", "zone": "X"}, "command": ["x"]}', "unknown time zone"),
