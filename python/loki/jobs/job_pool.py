@@ -26,13 +26,13 @@ class JobPool:
     ) -> None:
         self._parallel, self._name, self._cancelled = parallel, name, cancelled
         self._executor = executor
-        self._jobs: dict[str, Future[None]] = {}
+        self._jobs: dict[str, Future[object]] = {}
 
     def __contains__(self, id_: object) -> bool:
         """Whether a job is under way, or has ended and nobody has looked since."""
         return id_ in self._jobs
 
-    def start(self, id_: str, job: Callable[[], None]) -> None:
+    def start(self, id_: str, job: Callable[[], object]) -> None:
         """Have a job performed as soon as a thread is free."""
         if self._executor is None:
             self._executor = ThreadPoolExecutor(self._parallel, thread_name_prefix=self._name)

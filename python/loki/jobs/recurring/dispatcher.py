@@ -27,6 +27,7 @@ from loki.jobs.recurring.recurring_outcome import (
     due,
     is_due,
     next_time,
+    put_off,
     recorded,
     run_of,
 )
@@ -281,19 +282,17 @@ class Dispatcher:
             logger.exception("recurring task %s: run %d could not be performed", id_, number)
             ran = RunResult("failed", reason=f"{type(error).__name__}: {error}")
         if isinstance(ran, RunPostponed):
-            self._put_off(task, ran)
+            self._put_off(id_, ran)
             return
         self._record(id_, running.ended(self.clock.now(), ran), ran.stdout, ran.stderr)
         if ran.status == "pending_evaluation":
             self._evaluate(self.tasks.load(id_), is_last=False)
 
-    def _put_off(self, before: RecurringTask, put_off: RunPostponed) -> None:
-        """It did not begin: nothing is counted, the run has no number."""
-        again = {"runs": before.runs, "not_before": put_off.until, "put_off": put_off.reason}
-        self.tasks.update(before.id, lambda task: task.with_(running=None, **again))
-        said = {"until": isoformat(put_off.until), "reason": put_off.reason}
-        self.tasks.log(self.clock.now(), "put_off", before.id, **said)
-        self._round.put_off.append((before.id, put_off))
+    def _put_off(self, id_: str, postponed: RunPostponed) -> None:
+        self.tasks.update(id_, lambda task: put_off(task, postponed))
+        said = {"until": isoformat(postponed.until), "reason": postponed.reason}
+        self.tasks.log(self.clock.now(), "put_off", id_, **said)
+        self._round.put_off.append((id_, postponed))
 
     def _evaluate(self, task: RecurringTask, *, is_last: bool = True) -> None:
         """Have a failed run judged; one that nobody could judge by the next run has failed."""

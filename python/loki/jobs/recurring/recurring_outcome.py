@@ -20,7 +20,7 @@ from loki.action.task import safe_id, task_id
 from loki.base.error import UsageError
 from loki.base.secret import mask_secrets
 from loki.decision.backoff import Backoff
-from loki.jobs.recurring.recurring_run import Running, RunRecord
+from loki.jobs.recurring.recurring_run import Running, RunPostponed, RunRecord
 from loki.jobs.recurring.recurring_task import (
     MOST_FAILURES,
     CyclePart,
@@ -96,6 +96,13 @@ def begun(task: RecurringTask, running: Running) -> RecurringTask:
     return task.with_(
         running=running, runs=max(task.runs, running.number), not_before=None, put_off=""
     )
+
+
+def put_off(task: RecurringTask, postponed: RunPostponed) -> RecurringTask:
+    """A task whose run could not begin: nothing is counted, and the run's number is used again."""
+    runs = task.runs - (task.running is not None)
+    again = {"runs": runs, "not_before": postponed.until, "put_off": postponed.reason}
+    return task.with_(running=None, **again)
 
 
 def recorded(
