@@ -16,7 +16,6 @@ from loki.action.loop.loop import step
 from loki.action.loop.loop_events import (
     Answered,
     Ask,
-    Begin,
     Checked,
     CheckRegressions,
     Compared,
@@ -31,11 +30,10 @@ from loki.action.loop.loop_events import (
     StrategyResult,
     Validate,
     Validated,
-    Wait,
-    Waited,
 )
 from loki.action.loop.loop_state import LoopSettings, Phase, State
 from loki.action.task import TaskSpec
+from loki.base.machine import Begin, Wait, Waited
 from loki.decision.backoff import Backoff
 from loki.memory.task_record import Outcome
 from loki.recognition.failure import Failure

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from loki.action.loop.loop_events import Begin, Wait, Waited
 from loki.action.pipelines.pipeline_file import read
 from loki.action.pipelines.pipeline_machine import step
 from loki.action.pipelines.pipeline_state import (
@@ -28,6 +27,7 @@ from loki.action.pipelines.pipeline_state import (
     RunState,
     StageEnded,
 )
+from loki.base.machine import Begin, Wait, Waited
 from support.loop import NOON
 
 FAILED = StageEnded("failed", 4, "m", "retry_budget_exhausted", "out of attempts")

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from loki.action.checks.check import missing_programs
 from loki.action.loop.agent_call import AnyAgent
-from loki.action.loop.loop_events import Begin
 from loki.action.pipelines import pipeline_record
 from loki.action.pipelines.pipeline_file import inspect, read
 from loki.action.pipelines.pipeline_record import Answer, going_on
@@ -29,6 +28,7 @@ from loki.action.pipelines.pipeline_state import (
     RunState,
 )
 from loki.base.error import ConfigError, UsageError
+from loki.base.machine import Begin
 from loki.base.text_format import did_you_mean
 from loki.base.time import Duration, argument_seconds
 from loki.base.yaml_document import content

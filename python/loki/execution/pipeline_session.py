@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from loki.action.checks.check import EVIDENCE, Check
 from loki.action.loop.agent_call import AnyAgent
 from loki.action.loop.loop_driver import in_thread, resumption_status
-from loki.action.loop.loop_events import Wait, Waited
 from loki.action.loop.recorder import forget_refused
 from loki.action.loop.resumption import ENDED
 from loki.action.pipelines import pipeline_record
@@ -41,6 +40,7 @@ from loki.action.pipelines.pipeline_state import (
 from loki.action.processes.command_line import split_command_line
 from loki.action.task import TaskSpec
 from loki.base.error import LokiError, UsageError
+from loki.base.machine import Wait, Waited
 from loki.base.markup import code, inline
 from loki.base.text_format import did_you_mean
 from loki.base.time import isoformat

@@ -14,10 +14,8 @@ Covered by tests/py/action/loop/test_loop_table.py, every row of `TABLE`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
 
 from loki.action.agent_protocol import Proposal
 from loki.action.changes.change import Change, Merge, Merged
@@ -31,7 +29,6 @@ from loki.action.loop.loop_events import (
     Amend,
     Answered,
     Ask,
-    Begin,
     Checked,
     CheckRegressions,
     Compared,
@@ -60,14 +57,12 @@ from loki.action.loop.loop_events import (
     TakeBaseline,
     Validate,
     Validated,
-    Wait,
-    Waited,
-    prepend,
 )
 from loki.action.loop.loop_state import (
     APPLIED,
     Current,
     Phase,
+    Remedy,
     State,
     Step,
     attempt_line,
@@ -85,8 +80,8 @@ from loki.action.loop.loop_state import (
     with_current,
     without_request,
 )
-from loki.base.error import IllegalTransition
 from loki.base.log import quoted
+from loki.base.machine import Begin, Row, Table, Wait, Waited, prepend, row
 from loki.base.time import isoformat
 from loki.decision import drift
 from loki.decision.loop_policy import (
@@ -119,10 +114,8 @@ def step(state: State, event: Event, now: datetime) -> Step:
     Raises:
         IllegalTransition: this phase does not expect this event.
     """
-    handler = TABLE.get((state.phase, type(event)))
-    if handler is None:
-        raise IllegalTransition(f"{type(event).__name__} in phase {state.phase.value}")
-    return handler(state, event, now)
+    after: Step = row(TABLE, state.phase, event).does(state, event, now)
+    return after
 
 
 # --- How the loop ends --------------------------------------------------------------------------------
@@ -240,8 +233,8 @@ def _interrupted(state: State, event: Interrupted, now: datetime) -> Step:
         state = without_request(state)
     elif state.phase in in_flight and state.current is not None:
         effects = (Keep(record(state, now, "interrupted")),)
-    elif state.facts is not None:
-        effects = (Note(state.facts),)
+    elif state.phase is Phase.REFLECT:
+        effects = (Note(state.asked_about),)
     if event.out_of_time:
         end = _finish(state, now, "failed", _out_of_time(state, now), trigger="budget")
     else:
@@ -386,53 +379,46 @@ def _analyze(
     decision = decide(situation)
     infrastructure = situation.is_infrastructure
     past = PastFailure(failure, decision.strategy, infrastructure, progress)
-    failed_in = state.phase
+    remedy = Remedy(decision, state.phase)
     attempt = record(state, now, "failed", failure, decision, infrastructure=infrastructure)
     if agent is not None:
         attempt = replace(attempt, tokens=agent.tokens or None, cost=agent.cost or None)
     effects: list[Effect] = [Keep(attempt), attempt_line(state, "failed", failure, decision)]
-    facts = None
     if not infrastructure and state.current is not None:
         current = state.current
         if not (of_answer or landing):
             effects.append(Observe(failure, _led_there(current), current.failed_command))
-        facts = from_facts(state, failure, decision, now)
+        remedy = replace(remedy, facts=from_facts(state, failure, decision, now))
     state = replace(
         state,
         past=state.past.add(past),
         failure=failure,
         of_answer=of_answer,
         unmended=(state.unmended or state.failure) if of_answer or agent else None,
-        decision=decision,
-        help=None,
-        helpless=frozenset(),
-        failed_in=failed_in,
-        facts=facts,
+        last_remedy=remedy,
     )
-    if facts is not None:
-        return replace(state, phase=Phase.REFLECT), (*effects, Reflect(facts, failure))
+    if remedy.facts is not None:
+        return replace(state, phase=Phase.REFLECT), (*effects, Reflect(remedy.facts, failure))
     if agent is not None:  # who could not answer may have spent the rest
         state, warnings, spent = _account(state, now)
         effects += warnings
         if spent is not None:
             return prepend(effects, _finish(state, now, "failed", spent, trigger="budget"))
-    return prepend(effects, _carry_out(state, decision, now, agent))
+    return prepend(effects, _carry_out(state, now, agent))
 
 
 def _reflected(state: State, event: Reflected, now: datetime) -> Step:
     """Keep what the agent, or else the facts, say of the failed attempt; do what was decided."""
-    facts, decision = state.facts, state.decision
-    assert facts is not None and decision is not None  # noqa: PT018
+    facts = state.asked_about
     note = event.reflection.on(facts, event.by) if event.reflection else facts
     effects: list[Effect] = [Note(note)]
     if event.error:
         effects.append(say(state, f"no reflection by the agent: {event.error}", warning=True))
-    state = replace(charged(state, event), facts=None)
-    return prepend(effects, _carry_out(state, decision, now, None))
+    return prepend(effects, _carry_out(charged(state, event), now, None))
 
 
-def _carry_out(state: State, decision: Decision, now: datetime, agent: AgentFailed | None) -> Step:
-    failure = to_mend(state)
+def _carry_out(state: State, now: datetime, agent: AgentFailed | None) -> Step:
+    failure, decision = to_mend(state), state.remedy.decision
     assert failure is not None
     if decision.action is Action.PAUSE:
         assert agent is not None and agent.refused is not None  # noqa: PT018
@@ -459,14 +445,15 @@ def _other_strategy(state: State, event: StrategyResult, now: datetime) -> Step:
     assert state.failure is not None and failure is not None  # noqa: PT018
     match = state.failure.match
     pattern = state.setting.patterns.patterns.get(match.pattern) if match else None
-    helpless = state.helpless | {event.strategy}
+    helpless = state.remedy.helpless | {event.strategy}
     tried = {*state.past.answers} | helpless
     other = next_untried(pattern, tried)
     message = f"strategy {event.strategy} failed: {event.error}"
     if other is None or other in {"escalate", RETRY}:
         end = _finish(state, now, "escalated", f"{message}; none is left", trigger="strategy")
         return prepend((say(state, message, warning=True),), end)
-    state = replace(state, past=state.past.amended(other), helpless=helpless)
+    remedy = replace(state.remedy, helpless=helpless)
+    state = replace(state, past=state.past.amended(other), last_remedy=remedy)
     return state, (
         say(state, f"{message}, trying {other}", warning=True),
         Amend(state.last_number, other),
@@ -577,12 +564,13 @@ def _approved(state: State, withheld: Proposal) -> Step:
 
 
 def _question(state: State) -> Ask:
-    decision, helped = state.decision, state.help
+    remedy = state.last_remedy
+    helped = remedy.help if remedy else None
     return Ask(
         state.last_number,
         state.failure,
         helped.strategy if helped else None,
-        decision.reason if decision else "",
+        remedy.decision.reason if remedy else "",
         helped.context if helped else "",
         helped.done if helped else "",
         to_mend(state) if state.of_answer else None,
@@ -740,16 +728,15 @@ def _helped(state: State, event: StrategyResult, now: datetime) -> Step:
         return _other_strategy(state, event, now)
     if event.files or event.acted:
         state = replace(took_effect(state, event.files), worked=True, altered=True)
-    return _generate(replace(state, help=event), now)
+    return _generate(replace(state, last_remedy=replace(state.remedy, help=event)), now)
 
 
 def _waited(state: State, _event: Waited, now: datetime) -> Step:
     """After a wait for infrastructure the same again, from where it failed; else a new attempt."""
-    assert state.decision is not None
-    waited = state.wait_seconds
-    is_retry = state.decision.action is Action.RETRY
-    if not is_retry or state.failed_in in {Phase.GENERATE, Phase.VALIDATE}:
-        return _generate(replace(state, help=None), now, delay=waited, again=is_retry)
+    waited, failed_in = state.wait_seconds, state.remedy.failed_in
+    is_retry = state.remedy.decision.action is Action.RETRY
+    if not is_retry or failed_in in {Phase.GENERATE, Phase.VALIDATE}:
+        return _generate(state, now, delay=waited, again=is_retry)
     state, warnings, spent = _account(state, now)
     if spent is not None:
         return prepend(warnings, _finish(state, now, "failed", spent, trigger="budget"))
@@ -763,7 +750,7 @@ def _waited(state: State, _event: Waited, now: datetime) -> Step:
         proposal=paid(state.attempt.proposal),
     )
     state = replace(state, current=current, last_number=number, made=state.made + 1)
-    if state.failed_in is Phase.EXECUTE:
+    if failed_in is Phase.EXECUTE:
         applied = bool(current.executed and current.executed.files)
         execute = Execute(proposal_of(state), commands_only=applied)
         return replace(state, phase=Phase.EXECUTE), (*warnings, execute)
@@ -774,34 +761,43 @@ def _waited_for_breaker(state: State, _event: Waited, now: datetime) -> Step:
     return _generate(state, now, delay=state.wait_seconds, again=True)
 
 
-Handler = Callable[[State, Any, datetime], Step]
+# --- The table ----------------------------------------------------------------------------------------
 
-TABLE: Mapping[tuple[Phase, type[Any]], Handler] = {
-    (Phase.NEW, Begin): _begin,
-    (Phase.BASELINE, Checked): _baseline,
-    (Phase.BASELINE, ReviewNeeded): _review_needed,
-    (Phase.GENERATE, Answered): _answered,
-    (Phase.GENERATE, AgentFailed): _agent_failed,
-    (Phase.GENERATE, Refused): _refused,
-    (Phase.GENERATE, Malformed): _malformed,
-    (Phase.GENERATE, Edited): _edited,
-    (Phase.GENERATE, ReviewNeeded): _review_needed,
-    (Phase.VALIDATE, Validated): _validated,
-    (Phase.VALIDATE, Drifted): _drifted,
-    (Phase.VALIDATE, DriftReviewed): _drift_reviewed,
-    (Phase.EXECUTE, Executed): _executed,
-    (Phase.EXECUTE, ReviewNeeded): _review_needed,
-    (Phase.EVALUATE, Checked): _evaluated,
-    (Phase.REGRESSION, Compared): _compared,
-    (Phase.LAND, Merged): _landed,
-    (Phase.LAND, ReviewNeeded): _review_needed,
-    (Phase.REFLECT, Reflected): _reflected,
-    (Phase.FIX, StrategyResult): _helped,
-    (Phase.WAIT, Waited): _waited,
-    (Phase.BREAKER, Waited): _waited_for_breaker,
+_NEXT = (Phase.GENERATE, Phase.VALIDATE, Phase.DONE)
+"""The next attempt, which may be what a person has approved; or nothing may be spent any more."""
+
+_FAILED = (Phase.REFLECT, Phase.WAIT, Phase.DONE)
+"""What failed is analyzed: the agent is asked about it, or infrastructure is waited for; or it ends."""
+
+TABLE: Table[Phase] = {
+    (Phase.NEW, Begin): Row(_begin, (Phase.BASELINE, *_NEXT)),
+    (Phase.BASELINE, Checked): Row(_baseline, (*_NEXT, Phase.REGRESSION, Phase.LAND)),
+    (Phase.GENERATE, Answered): Row(_answered, (Phase.VALIDATE, Phase.EVALUATE, *_FAILED)),
+    (Phase.GENERATE, AgentFailed): Row(_agent_failed, (Phase.WAIT, Phase.BREAKER, Phase.DONE)),
+    (Phase.GENERATE, Refused): Row(_refused, (Phase.BREAKER, Phase.DONE)),
+    (Phase.GENERATE, Malformed): Row(_malformed, _FAILED),
+    (Phase.GENERATE, Edited): Row(_edited, (Phase.EVALUATE, *_FAILED)),
+    (Phase.VALIDATE, Validated): Row(_validated, (Phase.EXECUTE, *_FAILED)),
+    (Phase.VALIDATE, Drifted): Row(_drifted, _NEXT),
+    (Phase.VALIDATE, DriftReviewed): Row(_drift_reviewed, _NEXT),
+    (Phase.EXECUTE, Executed): Row(_executed, (Phase.EVALUATE, *_FAILED)),
+    (Phase.EVALUATE, Checked): Row(_evaluated, (*_FAILED, Phase.REGRESSION, Phase.LAND)),
+    (Phase.REGRESSION, Compared): Row(_compared, (Phase.LAND, *_NEXT, Phase.REFLECT, Phase.WAIT)),
+    (Phase.LAND, Merged): Row(
+        _landed, (Phase.BASELINE, Phase.EVALUATE, *_NEXT, Phase.REFLECT, Phase.WAIT)
+    ),
+    (Phase.REFLECT, Reflected): Row(_reflected, (Phase.FIX, Phase.WAIT, Phase.DONE)),
+    (Phase.FIX, StrategyResult): Row(_helped, (Phase.FIX, *_NEXT)),
+    (Phase.WAIT, Waited): Row(_waited, (*_NEXT, Phase.EXECUTE, Phase.EVALUATE)),
+    (Phase.BREAKER, Waited): Row(_waited_for_breaker, _NEXT),
     **{
-        (phase, Interrupted): _interrupted
+        (phase, ReviewNeeded): Row(_review_needed, (Phase.DONE,))
+        for phase in (Phase.BASELINE, Phase.GENERATE, Phase.EXECUTE, Phase.LAND)
+    },
+    **{
+        (phase, Interrupted): Row(_interrupted, (Phase.DONE,))
         for phase in Phase
         if phase not in {Phase.NEW, Phase.DONE}
     },
 }
+"""What the loop does: by phase and event, the function for it and the phases that it leads to."""

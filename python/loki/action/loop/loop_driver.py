@@ -38,7 +38,6 @@ from loki.action.loop.loop_events import (
     AgentFailed,
     Answered,
     Ask,
-    Begin,
     Edited,
     Event,
     Interrupted,
@@ -56,6 +55,7 @@ from loki.action.loop.loop_state import (
 )
 from loki.action.loop.performer import Performer
 from loki.action.loop.resumption import ENDED, awaits_approval
+from loki.base.machine import Begin
 from loki.base.time import Clock
 from loki.decision.loop_policy import FailureHistory, PastFailure, is_retryable
 from loki.memory.attempt import Attempt

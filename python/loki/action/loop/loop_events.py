@@ -5,22 +5,21 @@ An effect that asks for an answer is always the last of its step; the answer is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
+from loki.action.agent_protocol import Proposal
 from loki.action.changes.change import Merge, Merged
-
-if TYPE_CHECKING:
-    from loki.action.agent_protocol import Proposal
-    from loki.action.checks.check import Report
-    from loki.action.checks.results_comparison import Comparison
-    from loki.action.gates.gate import Validation
-    from loki.decision.drift import Drift
-    from loki.memory.attempt import Attempt
-    from loki.memory.reflection import Reflection
-    from loki.memory.task_record import Outcome
-    from loki.recognition.failure import Failure
+from loki.action.checks.check import Report
+from loki.action.checks.results_comparison import Comparison
+from loki.action.gates.gate import Validation
+from loki.base.machine import Begin, Wait, Waited
+from loki.decision.drift import Drift
+from loki.memory.attempt import Attempt
+from loki.memory.reflection import Reflection
+from loki.memory.task_record import Outcome
+from loki.recognition.failure import Failure
 
 # --- Events -------------------------------------------------------------------------------------------
 
@@ -70,11 +69,6 @@ class ReviewNeeded:
     review: str
     reason: str
     proposal: Proposal | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Begin:
-    """The task begins, or goes on where it was interrupted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,11 +231,6 @@ class Reflected:
 
 
 @dataclass(frozen=True, slots=True)
-class Waited:
-    """The wait is over."""
-
-
-@dataclass(frozen=True, slots=True)
 class Interrupted:
     """The user wants the run to stop: now, but whole.
 
@@ -361,14 +350,6 @@ class RunStrategy:
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
-    """Wait; answered by `Waited`."""
-
-    seconds: float
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class Keep:
     """Put an attempt's record on disk."""
 
@@ -485,14 +466,3 @@ Effect: TypeAlias = (
     | Say
     | Finish
 )
-
-_State = TypeVar("_State")
-_Effect = TypeVar("_Effect")
-
-
-def prepend(
-    effects: Iterable[_Effect], step: tuple[_State, tuple[_Effect, ...]]
-) -> tuple[_State, tuple[_Effect, ...]]:
-    """A step of a machine, with effects that come before its own."""
-    state, own = step
-    return state, (*effects, *own)

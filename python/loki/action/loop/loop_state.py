@@ -235,6 +235,25 @@ class Current:
 
 
 @dataclass(frozen=True, slots=True)
+class Remedy:
+    """What is done about a failure.
+
+    Attributes:
+        decision: what was decided.
+        failed_in: the phase that failed.
+        facts: what is known of the failed attempt, where the agent is asked about it.
+        help: what the strategy did.
+        helpless: strategies that could not be carried out.
+    """
+
+    decision: Decision
+    failed_in: Phase
+    facts: Reflection | None = None
+    help: StrategyResult | None = None
+    helpless: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     """Everything the loop knows; never changed in place.
 
@@ -251,11 +270,7 @@ class State:
         of_answer: that failure is one of the agent's answer: it says nothing of the project.
         unmended: what failed before such answers, or before the agent could not be asked.
         asked: the last question to the agent.
-        decision: what was decided about it.
-        help: what the strategy did.
-        helpless: strategies that could not be carried out for this failure.
-        failed_in: the phase that failed last.
-        facts: what is known of the failed attempt that the agent is asked about, else None.
+        last_remedy: what is done about the last failure of this execution.
         proposed: digest of each change proposed since the last one took effect, to the digest of
             the project as it was shown then, or `APPLIED`.
         altered: a fix changed the project since the last proposal.
@@ -287,11 +302,7 @@ class State:
     of_answer: bool = False
     unmended: Failure | None = None
     asked: Ask | None = None
-    decision: Decision | None = None
-    help: StrategyResult | None = None
-    helpless: frozenset[str] = frozenset()
-    failed_in: Phase | None = None
-    facts: Reflection | None = None
+    last_remedy: Remedy | None = None
     proposed: Mapping[str, str] = field(default_factory=dict)
     altered: bool = False
     worked: bool = False
@@ -314,6 +325,18 @@ class State:
         """The attempt in flight, where there must be one."""
         assert self.current is not None
         return self.current
+
+    @property
+    def remedy(self) -> Remedy:
+        """What is done about the last failure, where there must be one."""
+        assert self.last_remedy is not None
+        return self.last_remedy
+
+    @property
+    def asked_about(self) -> Reflection:
+        """What is known of the failed attempt that the agent is asked about."""
+        assert self.remedy.facts is not None
+        return self.remedy.facts
 
 
 Step: TypeAlias = tuple[State, tuple[Effect, ...]]

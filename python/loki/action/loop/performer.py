@@ -52,8 +52,6 @@ from loki.action.loop.loop_events import (
     TakeBaseline,
     Validate,
     Validated,
-    Wait,
-    Waited,
 )
 from loki.action.loop.loop_state import error_field
 from loki.action.loop.recorder import Recorder, RefusedProposal, RefusedProposalStore
@@ -62,6 +60,7 @@ from loki.action.strategies import strategy
 from loki.action.task import TaskSpec
 from loki.base.error import LokiError
 from loki.base.log import log_event, quoted, write
+from loki.base.machine import Wait, Waited
 from loki.base.time import Clock
 from loki.decision.budget import UNLIMITED, Budget
 from loki.decision.loop_policy import Subject, bearing

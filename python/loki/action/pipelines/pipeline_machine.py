@@ -14,9 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
 
-from loki.action.loop.loop_events import Begin, Wait, Waited, prepend
 from loki.action.pipelines.pipeline_file import StageView
 from loki.action.pipelines.pipeline_state import (
     OVER,
@@ -45,7 +43,7 @@ from loki.action.pipelines.pipeline_state import (
     shared,
     with_stage,
 )
-from loki.base.error import IllegalTransition
+from loki.base.machine import Begin, Row, Table, Wait, Waited, prepend, row
 from loki.base.time import isoformat
 from loki.decision.backoff import Backoff
 
@@ -222,10 +220,9 @@ def step(state: RunState, event: Event, now: datetime) -> Step:
     Raises:
         IllegalTransition: this phase does not expect this event.
     """
-    handler = TABLE.get((state.phase, type(event)))
-    if handler is None:
-        raise IllegalTransition(f"{type(event).__name__} in phase {state.phase.value}")
-    return handler(_tick(state, event, now), event, now)
+    does = row(TABLE, state.phase, event).does
+    after: Step = does(_tick(state, event, now), event, now)
+    return after
 
 
 def _tick(state: RunState, event: Event, now: datetime) -> RunState:
@@ -454,25 +451,35 @@ def _warn_of_limit(state: RunState, before: int) -> tuple[Say, ...]:
     return (Say(f"run={state.run} {said}", warning=True),)
 
 
-Handler = Callable[[RunState, Any, datetime], Step]
+# --- The table ----------------------------------------------------------------------------------------
 
-TABLE: Mapping[tuple[Phase, type[Any]], Handler] = {
-    (Phase.NEW, Begin): _begin,
-    (Phase.CONDITION, OutputsRead): _examined,
-    (Phase.APPROVAL, Approved): _approved,
-    (Phase.APPROVAL, Rejected): _rejected,
-    (Phase.APPROVAL, Resumed): _resume_approval,
-    (Phase.RUNNING, StageEnded): _stage_ended,
-    (Phase.RETRY_WAIT, Waited): _waited,
-    (Phase.ROLLBACK, RolledBack): _rolled_back,
-    (Phase.ESCALATED, Resumed): _resume_escalated,
-    (Phase.ESCALATED, Rejected): _rejected,
+_FAILS = (Phase.ROLLBACK, Phase.FAILED)
+_TRIES = (Phase.RUNNING, *_FAILS)
+_ADMITS = (Phase.APPROVAL, *_TRIES)
+_ENTERS = (Phase.CONDITION, *_ADMITS, Phase.DONE)
+"""The next stage is entered: where it has a condition, that is looked at; or there is none left."""
+
+_GOES_ON = (*_ENTERS, Phase.RETRY_WAIT)
+
+TABLE: Table[Phase] = {
+    (Phase.NEW, Begin): Row(_begin, _ENTERS),
+    (Phase.CONDITION, OutputsRead): Row(_examined, _ENTERS),
+    (Phase.APPROVAL, Approved): Row(_approved, _ADMITS),
+    (Phase.APPROVAL, Rejected): Row(_rejected, _FAILS),
+    (Phase.APPROVAL, Resumed): Row(_resume_approval, _ADMITS),
+    (Phase.RUNNING, StageEnded): Row(
+        _stage_ended, (*_GOES_ON, Phase.ESCALATED, Phase.PAUSED, Phase.INTERRUPTED)
+    ),
+    (Phase.RETRY_WAIT, Waited): Row(_waited, _TRIES),
+    (Phase.ROLLBACK, RolledBack): Row(_rolled_back, _FAILS),
+    (Phase.ESCALATED, Resumed): Row(_resume_escalated, (Phase.RUNNING, Phase.ESCALATED)),
+    (Phase.ESCALATED, Rejected): Row(_rejected, _FAILS),
     **{
-        (phase, Interrupted): _interrupted
+        (phase, Interrupted): Row(_interrupted, (Phase.INTERRUPTED,))
         for phase in (Phase.CONDITION, Phase.RUNNING, Phase.RETRY_WAIT, Phase.ROLLBACK)
     },
     **{
-        (phase, Resumed): _resumed  # after a crash, or where it was left
+        (phase, Resumed): Row(_resumed, _GOES_ON)  # after a crash, or where it was left
         for phase in (
             Phase.CONDITION,
             Phase.RUNNING,
@@ -482,7 +489,12 @@ TABLE: Mapping[tuple[Phase, type[Any]], Handler] = {
             Phase.INTERRUPTED,
         )
     },
-    **{(phase, Redo): _redo for phase in Phase if phase not in {Phase.NEW, Phase.ROLLBACK}},
+    **{
+        (phase, Redo): Row(_redo, _ENTERS)
+        for phase in Phase
+        if phase not in {Phase.NEW, Phase.ROLLBACK}
+    },
 }
+"""What a run does: by phase and event, the function for it and the phases that it leads to."""
 
 assert {phase for phase, _ in TABLE} >= OVER  # what is over can be begun again

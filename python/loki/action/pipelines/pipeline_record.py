@@ -267,7 +267,7 @@ class Answer:
         Raises:
             UsageError: the run waits for something else.
         """
-        from loki.action.loop.loop_events import Begin
+        from loki.base.machine import Begin
 
         run, phase = state.run, state.phase
         if self.approve and self.reject:
@@ -294,7 +294,7 @@ class Answer:
 
 def going_on(state: RunState) -> Event | None:
     """How a run goes on without anybody saying anything; None where a person must."""
-    from loki.action.loop.loop_events import Begin
+    from loki.base.machine import Begin
 
     if state.phase is Phase.ESCALATED:
         return None

@@ -8,9 +8,9 @@ from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from loki.action.loop.loop_events import Begin, Wait, Waited
 from loki.base import codec
 from loki.base.codec import kept
+from loki.base.machine import Begin, Wait, Waited
 from loki.memory.task_record import EXIT_CODES
 
 if TYPE_CHECKING:

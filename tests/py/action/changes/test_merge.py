@@ -11,7 +11,6 @@ from loki.action.loop.loop import step
 from loki.action.loop.loop_events import (
     Answered,
     Ask,
-    Begin,
     Checked,
     Compared,
     Event,
@@ -24,6 +23,7 @@ from loki.action.loop.loop_events import (
     Validated,
 )
 from loki.action.loop.loop_state import Phase, State
+from loki.base.machine import Begin
 from loki.recognition.failure import Failure
 from support.loop import NOON, PASS, change, fail, setting
 

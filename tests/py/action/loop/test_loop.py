@@ -23,9 +23,9 @@ from loki.action.loop.loop_events import (
     RunStrategy,
     StrategyResult,
     Validate,
-    Wait,
 )
 from loki.action.loop.loop_state import State
+from loki.base.machine import Wait
 from loki.decision.budget import Budget
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet

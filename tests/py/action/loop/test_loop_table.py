@@ -16,7 +16,6 @@ from loki.action.loop.loop_events import (
     AgentFailed,
     Answered,
     Ask,
-    Begin,
     Checked,
     CheckRegressions,
     Compared,
@@ -35,11 +34,10 @@ from loki.action.loop.loop_events import (
     StrategyResult,
     Validate,
     Validated,
-    Wait,
-    Waited,
 )
 from loki.action.loop.loop_state import Phase, State
 from loki.base.error import IllegalTransition
+from loki.base.machine import Begin, Wait, Waited
 from support.loop import (
     NOON,
     PASS,

@@ -18,9 +18,9 @@ from loki.action.loop.loop_events import (
     Keep,
     Observe,
     Refused,
-    Wait,
 )
 from loki.action.loop.loop_state import Phase, State
+from loki.base.machine import Wait
 from loki.decision.budget import Budget
 from support.loop import NOON, PASS, MakeFailure, World, change, fail, setting
 

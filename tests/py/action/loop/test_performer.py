@@ -7,7 +7,8 @@ from pathlib import Path
 
 from loki import Workspace
 from loki.action.checks.check import Check
-from loki.action.loop.loop_events import Ask, RunStrategy, Wait
+from loki.action.loop.loop_events import Ask, RunStrategy
+from loki.base.machine import Wait
 from loki.execution import task_session
 from loki.recognition.failure import Failure
 from loki.testing import ManualClock

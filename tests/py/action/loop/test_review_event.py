@@ -10,7 +10,6 @@ from loki.action.gates.gate import Validation
 from loki.action.loop.loop import step
 from loki.action.loop.loop_events import (
     Ask,
-    Begin,
     Event,
     Execute,
     Finish,
@@ -22,6 +21,7 @@ from loki.action.loop.loop_events import (
 )
 from loki.action.loop.loop_state import Phase, State
 from loki.base.error import IllegalTransition
+from loki.base.machine import Begin
 from support.loop import NOON, MakeFailure, World, change, fail, setting
 
 NEEDED = ReviewNeeded("review-1", "Decide whether it goes on.")

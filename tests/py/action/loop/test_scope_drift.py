@@ -11,7 +11,6 @@ from loki.action.loop.loop import step
 from loki.action.loop.loop_events import (
     Answered,
     Ask,
-    Begin,
     Checked,
     Drifted,
     DriftReviewed,
@@ -23,6 +22,7 @@ from loki.action.loop.loop_events import (
     Validate,
 )
 from loki.action.loop.loop_state import Phase, State
+from loki.base.machine import Begin
 from loki.decision.drift import Drift, Severity
 from support.loop import NOON, MakeFailure, change, fail, setting
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loki.action.loop.loop_events import Begin, Wait, Waited
 from loki.action.pipelines.pipeline_machine import delay, step
 from loki.action.pipelines.pipeline_state import (
     Approved,
@@ -27,6 +26,7 @@ from loki.action.pipelines.pipeline_state import (
     Say,
     outcome_of,
 )
+from loki.base.machine import Begin, Wait, Waited
 from support.examples import examples
 from support.loop import NOON
 from support.pipeline import FAILED, RETRY, PipelineWorld, at, begun, ended

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from loki.action.loop.loop_events import Wait
 from loki.action.pipelines.pipeline_machine import TABLE, step
 from loki.action.pipelines.pipeline_state import (
     Phase,
@@ -13,6 +12,7 @@ from loki.action.pipelines.pipeline_state import (
     RunStage,
 )
 from loki.base.error import IllegalTransition
+from loki.base.machine import Wait
 from support.loop import NOON
 from support.pipeline import EVENTS, states
 

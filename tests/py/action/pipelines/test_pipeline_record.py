@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from loki.action.loop.loop_events import Begin
 from loki.action.pipelines import pipeline_record
 from loki.action.pipelines.pipeline_machine import step
 from loki.action.pipelines.pipeline_state import (
@@ -17,6 +16,7 @@ from loki.action.pipelines.pipeline_state import (
     Phase,
     Resumed,
 )
+from loki.base.machine import Begin
 from support.loop import NOON
 from support.pipeline import FAILED, RETRY, at, begun, ended, states
 

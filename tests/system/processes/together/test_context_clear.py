@@ -13,7 +13,7 @@ import pytest
 
 import loki
 from loki.action.agent_protocol import Briefing
-from loki.decision.context_clear import LIMITS
+from loki.action.loop.conversation_context import LIMITS
 from support.project import RIGHT, WRONG, make_project
 
 CHECK = f"{sys.executable} -S check.py"

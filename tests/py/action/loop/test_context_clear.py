@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loki.decision.context_clear import LIMITS, TRIGGERS, Load, trigger
+from loki.action.loop.conversation_context import LIMITS, TRIGGERS, Load, trigger
 
 
 @pytest.mark.parametrize(
