@@ -16,6 +16,7 @@ _SHOWN = 60
 _EXPECTED = {
     "int_type": "a whole number",
     "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
     "float_type": "a number",
     "string_type": "text",
     "string_too_short": "text of {min_length} character or more",
@@ -24,6 +25,7 @@ _EXPECTED = {
     "list_type": "a list",
     "tuple_type": "a list",
     "dict_type": "a mapping",
+    "mapping_type": "a mapping",
     "model_type": "a mapping",
     "too_short": "{min_length} or more entries",
     "too_long": "{max_length} entries at most",

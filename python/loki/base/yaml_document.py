@@ -242,7 +242,7 @@ class Document:
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node)
         if node.tag.removeprefix(_TAG) in _BUILT:
-            with suppress(ValueError):  # of an integer of many digits, say
+            with suppress(ValueError, LookupError):  # many digits; a tag that does not fit its text
                 return yaml.constructor.SafeConstructor().construct_object(node)
         return node.value
 
