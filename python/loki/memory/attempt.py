@@ -8,7 +8,6 @@ execution of the task ended, was paused or interrupted.
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
@@ -384,10 +383,7 @@ def read_attempts(records: Iterable[Mapping[str, Any]], log: str = "log") -> lis
 def render_page(
     task_id: str, attempts: Sequence[Attempt], *, status: str, title: str, updated_at: str
 ) -> str:
-    """The page of a task's attempts: front matter, then the attempts as YAML.
-
-    `read_page` reads it back.
-    """
+    """The page of a task's attempts: front matter, then the attempts as YAML."""
     from loki.base.yaml_text import dump, entity, page
 
     fields = {
@@ -402,27 +398,6 @@ def render_page(
     rows = dump({"attempts": [page_row(attempt) for attempt in attempts]})
     block = fence(rows.rstrip("\n"), "yaml")
     return page(fields, [f"# {inline(title)}", f"## Attempt history\n\n{block}"])
-
-
-def read_page(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """(front matter, attempts) of a page that `render_page` wrote.
-
-    Raises:
-        ValueError: it is no such page.
-    """
-    import yaml
-
-    from loki.base.yaml_text import load
-
-    parts = re.fullmatch(
-        r"---\n(.*?\n)---\n.*?^(`{3,})yaml\n(.*)^\2\n", text, re.DOTALL | re.MULTILINE
-    )
-    if parts is None:
-        raise ValueError("not a page of attempts: expected front matter and a block of YAML")
-    try:
-        return load(parts[1]), load(parts[3])["attempts"]
-    except (yaml.YAMLError, KeyError, TypeError) as error:
-        raise ValueError(f"not a page of attempts: {error}") from error
 
 
 def page_row(attempt: Attempt) -> dict[str, Any]:
