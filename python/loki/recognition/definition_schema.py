@@ -376,6 +376,7 @@ class _Signal(_Negated):
 
 class _Pattern(Definition):
     id: Text
+    signals: list[Any]
     strategy: Strategy
     description: Text
     max_auto_retries: Annotated[int, Field(ge=0, le=1000)] = 0
@@ -419,6 +420,7 @@ class _Criterion(Definition):
 class _PatternFile(Definition):
     version: Literal[1, 2]
     extends: Literal["default"] = "default"
+    patterns: list[Any] = []
     strategies: dict[Strategy, _Strategy] = {}
     success_criteria: dict[TaskType, list[_Criterion]] = {}
 

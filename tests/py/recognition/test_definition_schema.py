@@ -35,22 +35,22 @@ SHAPE: dict[str, tuple[str | bytes, str]] = {
         "version: 3\n",
         "1:10: found 3, expected 1 or 2",
     ),
-    "unknown key": ("version: 2\nfoo: 1\n", "2:1: found unknown key 'foo', expected one of version, extends, strategies, "
-        "success_criteria, patterns"),
+    "unknown key": ("version: 2\nfoo: 1\n", "2:1: found unknown key 'foo', expected one of version, extends, patterns, strategies, "
+        "success_criteria"),
     "a slip of a key": (
         "version: 2\npattern: []\n",
-        "2:1: found unknown key 'pattern', expected one of version, extends, strategies, "
-        "success_criteria, patterns; did you mean 'patterns'?",
+        "2:1: found unknown key 'pattern', expected one of version, extends, patterns, "
+        "strategies, success_criteria; did you mean 'patterns'?",
     ),
     "a slip of a required key": (
         HEAD + "    signal: [{word: abc}]\n",
-        "6:5: found unknown key 'signal', expected one of id, strategy, description, "
+        "6:5: found unknown key 'signal', expected one of id, signals, strategy, description, "
         "max_auto_retries, auto_fixable, kind, language, fix_command, alternatives, "
-        "non_retryable, examples, near_misses, signals; did you mean 'signals'?",
+        "non_retryable, examples, near_misses; did you mean 'signals'?",
     ),
     "missing keys": (
         "version: 2\npatterns:\n  - id: p\n    description: d\n",
-        "3:5: found no key 'strategy', expected one",
+        "3:5: found no key 'signals', expected one",
     ),
     "a key twice": (
         "version: 2\nversion: 2\n",
