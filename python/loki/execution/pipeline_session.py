@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loki.action.checks.check import EVIDENCE, Check
-from loki.action.loop.agent_call import AnyAgent
-from loki.action.loop.loop_driver import in_thread, resumption_status
+from loki.action.loop.agent_call import AnyAgent, run_coroutine
+from loki.action.loop.loop_driver import Awaiter, in_thread, resumption_status, wait_here
 from loki.action.loop.recorder import forget_refused
 from loki.action.loop.resumption import ENDED
 from loki.action.pipelines import pipeline_record
@@ -177,6 +175,9 @@ class PipelineSession:
         agents: by name.
         file: the pipeline's, as its record calls it.
         wait: whether stages wait while a breaker is open; None: as their time-out allows.
+
+    Attributes:
+        awaiter: awaits what async agents answer, in threads of their own where nothing else is said.
     """
 
     def __init__(
@@ -192,6 +193,7 @@ class PipelineSession:
         self._agents = agents
         self._file = file
         self._wait = wait
+        self.awaiter: Awaiter = run_coroutine
         self._cancelled = threading.Event()
         self._task_now: Task | None = None
         self._performs: Mapping[type[Any], Callable[[Any], Event | None]] = {
@@ -450,15 +452,9 @@ class StageWork:
         """Work on it."""
         try:
             with self.session.at_work(self.task) as task:
-                outcome = task.run(self.agent)
+                outcome = task.driven(self.agent, self.session.awaiter)
         except KeyboardInterrupt:
             return self.session.interrupted()
-        return self.session.ended(outcome)
-
-    async def arun(self) -> Event:
-        """The same without blocking the event loop."""
-        with self.session.at_work(self.task) as task:
-            outcome = await task.arun(self.agent)
         return self.session.ended(outcome)
 
 
@@ -512,13 +508,5 @@ def drive(session: PipelineSession, event: Event | None) -> PipelineOutcome:
 
 async def adrive(session: PipelineSession, event: Event | None) -> PipelineOutcome:
     """The same without blocking the event loop; cancelling it interrupts the run."""
-    with ThreadPoolExecutor(1, thread_name_prefix="loki-pipeline") as thread:
-        pending = await in_thread(thread, session.cancel, session.answer, event)
-        while isinstance(pending, StageWork):
-            try:
-                event = await pending.arun()
-            except asyncio.CancelledError:
-                session.answer(session.interrupted())
-                raise
-            pending = await in_thread(thread, session.cancel, session.answer, event)
-        return pending
+    session.awaiter = wait_here()
+    return await in_thread(session.cancel, drive, session, event)

@@ -20,11 +20,18 @@ from loki.action.checks.judging.touched_tests import JudgingWatch
 from loki.action.checks.regression import RegressionCheck
 from loki.action.checks.task_changes import TaskChanges
 from loki.action.loop import loop_driver
-from loki.action.loop.agent_call import AnyAgent, as_event, breaker_of, is_resilient, record_of
+from loki.action.loop.agent_call import (
+    AnyAgent,
+    as_event,
+    breaker_of,
+    is_resilient,
+    record_of,
+    run_coroutine,
+)
 from loki.action.loop.conversation_context import Conversation
 from loki.action.loop.drift_detector import DriftDetector
 from loki.action.loop.human_review_check import HumanReviewCheck
-from loki.action.loop.loop_driver import Session, resumption_status
+from loki.action.loop.loop_driver import Awaiter, Session, resumption_status
 from loki.action.loop.loop_events import Answered, Ask, Edited, Event, Interrupted
 from loki.action.loop.loop_state import LoopSettings, State
 from loki.action.loop.performer import Performer
@@ -317,8 +324,12 @@ class Task:
                 for `loki.Workspace.agent`, like ``anthropic:claude-opus-4-5``; or several of them:
                 the next one is asked where the one before cannot be.
         """
+        return self.driven(agent, run_coroutine)
+
+    def driven(self, agent: AgentLike, wait: Awaiter) -> Outcome:
+        """`run`, with ``wait`` for what an async agent answers."""
         worker = resolve.agent(self.workspace, agent)
-        self.outcome = loop_driver.drive(self._guarded(worker), worker)
+        self.outcome = loop_driver.drive(self._guarded(worker), worker, wait)
         return self.outcome
 
     async def arun(self, agent: AgentLike) -> Outcome:

@@ -17,9 +17,10 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from loki.action.agent_protocol import Briefing, ReflectionRequest
 from loki.action.changes.change import Merged
@@ -370,14 +371,32 @@ def _refused(now: BreakerSnapshot) -> Refused:
     return Refused(now.name, now.retry_after, now.last_error, between_probes)
 
 
-def drive(session: Session, agent: AnyAgent) -> Outcome:
+Awaiter: TypeAlias = Callable[[Awaitable[Any], Callable[[Callable[[], None]], object]], Any]
+"""Awaits for who blocks, as `loki.action.loop.agent_call.run_coroutine` does."""
+
+
+def drive(session: Session, agent: AnyAgent, wait: Awaiter = run_coroutine) -> Outcome:
     """The whole loop with an agent, until it ends.
 
     Args:
         session: the task.
-        agent: whom to ask; an async agent is run in a thread of its own.
+        agent: whom to ask.
+        wait: awaits what an async agent answers; where nothing is said, in a thread of its own.
     """
-    return _drive(session, agent, lambda answer: run_coroutine(answer, session.can_stop))
+
+    def stoppable(answer: Awaitable[Any]) -> Any:
+        return wait(answer, session.can_stop)
+
+    session.reflect = reflects(agent, stoppable)
+    pending = session.start()
+    while isinstance(pending, Ask):
+        try:
+            event = _ask(agent, session.briefing(pending), stoppable)
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            session.cancel()
+            event = Interrupted()
+        pending = session.answer(event)
+    return pending
 
 
 async def adrive(session: Session, agent: AnyAgent) -> Outcome:
@@ -386,54 +405,48 @@ async def adrive(session: Session, agent: AnyAgent) -> Outcome:
     Everything that blocks runs in one thread of its own; async agents are awaited where they are.
     A cancellation is passed on once the attempt is recorded and nothing of it runs any more.
     """
+    return await in_thread(session.cancel, drive, session, agent, wait_here())
+
+
+def wait_here() -> Awaiter:
+    """What awaits in the running event loop, in its caller's context, for a thread beside it."""
     loop, context = asyncio.get_running_loop(), copy_context()
 
-    def wait_here(answer: Awaitable[Any]) -> Any:
+    def wait(answer: Awaitable[Any], started: Callable[[Callable[[], None]], object]) -> Any:
         ended: Future[asyncio.Task[Any]] = Future()
 
         def begin() -> None:
             task = asyncio.ensure_future(awaited(answer))
             task.add_done_callback(ended.set_result)
-            session.can_stop(lambda: loop.call_soon_threadsafe(task.cancel))
+
+            def cancel() -> None:
+                with suppress(RuntimeError):  # the loop has ended meanwhile
+                    loop.call_soon_threadsafe(task.cancel)
+
+            started(cancel)
 
         loop.call_soon_threadsafe(begin, context=context)
         return ended.result().result()
 
-    with ThreadPoolExecutor(1, thread_name_prefix="loki") as thread:
-        return await in_thread(thread, session.cancel, _drive, session, agent, wait_here)
+    return wait
 
 
-def _drive(session: Session, agent: AnyAgent, wait: Callable[[Awaitable[Any]], Any]) -> Outcome:
-    session.reflect = reflects(agent, wait)
-    pending = session.start()
-    while isinstance(pending, Ask):
-        try:
-            event = _ask(agent, session.briefing(pending), wait)
-        except (KeyboardInterrupt, asyncio.CancelledError):
-            session.cancel()
-            event = Interrupted()
-        pending = session.answer(event)
-    return pending
-
-
-async def in_thread(
-    thread: ThreadPoolExecutor, cancel: Callable[[], object], work: Callable[..., _T], *args: Any
-) -> _T:
-    """Blocking work in a thread; cancelled, it is ended and waited for.
+async def in_thread(cancel: Callable[[], object], work: Callable[..., _T], *args: Any) -> _T:
+    """Blocking work in a thread of its own; cancelled, it is ended and waited for.
 
     Args:
-        thread: where it is done.
         cancel: ends it.
         work, args: what is called.
     """
-    future = asyncio.get_running_loop().run_in_executor(thread, work, *args)
-    try:
-        return await asyncio.shield(future)
-    except asyncio.CancelledError:
-        cancel()
-        await asyncio.wait([future])
-        future.exception()  # what it raised for that is of no interest, and not to be logged
-        raise
+    with ThreadPoolExecutor(1, thread_name_prefix="loki") as thread:
+        future = asyncio.get_running_loop().run_in_executor(thread, work, *args)
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            cancel()
+            await asyncio.wait([future])
+            future.exception()  # what it raised for that is of no interest, and not to be logged
+            raise
 
 
 def _ask(agent: AnyAgent, briefing: Briefing, wait: Callable[[Awaitable[Any]], Any]) -> Event:
