@@ -32,7 +32,7 @@ from loki.jobs.queue import queue_file_sync, worker_lock
 from loki.jobs.queue.queue import Queue
 from loki.jobs.queue.queued_task import LISTS, QueuedTask
 from loki.jobs.queue.worker_lock import Worker
-from loki.people.human_review_store import HumanReviews
+from loki.people.request import HumanReviews
 from loki.stores.file_store import FileStore
 from loki.testing import ManualClock
 

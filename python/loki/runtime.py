@@ -238,14 +238,14 @@ class Runtime(Workspace):
             settings: as `loki.Breakers` takes them, for all of them; in place of what the configuration
                 says, and of what is usual for calls.
         """
-        from loki.execution import resilience
+        from loki.execution import resolve
 
-        return resilience.breakers(self, calls, **settings)
+        return resolve.breakers(self, calls, **settings)
 
     @property
     def ways(self) -> ChainOptions:
         """How models and agents are asked here: breakers, waits, prices, records of calls."""
-        from loki.execution.resilience import ways
+        from loki.execution.resolve import ways
 
         return self.once(ways)
 

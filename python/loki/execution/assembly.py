@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from loki.memory.learning.learned_rules import Review
     from loki.memory.run_close import Closed
     from loki.memory.sign import Run, Signs
-    from loki.people.human_review_store import HumanReviews
+    from loki.people.request import HumanReviews
     from loki.people.signals import Signals
     from loki.workspace import Workspace
 
@@ -244,7 +244,7 @@ def human_reviews(workspace: Workspace, *, strict: bool = False) -> HumanReviews
         workspace: the project.
         strict: for answers: one that cannot be kept is none.
     """
-    from loki.people.human_review_store import HumanReviews
+    from loki.people.request import HumanReviews
 
     store = workspace.strict_store if strict else workspace.store
     timeout = timedelta(seconds=workspace.config.review.timeout)

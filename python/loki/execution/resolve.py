@@ -6,19 +6,90 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from loki.base.error import UsageError
+from loki.base.error import ConfigError, UsageError
 from loki.base.text_format import did_you_mean
-from loki.execution import resilience
 
 if TYPE_CHECKING:
     from loki.action.agent_protocol import LLM
     from loki.action.loop.agent_call import AnyAgent
     from loki.agents.command_agent import CommandAgent, CommandReviewer
     from loki.agents.fallback_agent import FallbackAgent
+    from loki.agents.fallback_chain import ChainOptions
     from loki.agents.model_agent import ModelAgent
+    from loki.agents.resilient_llm import ResilientLLM
     from loki.base.time import Duration
     from loki.config import AgentConfig
+    from loki.decision.breakers import Breakers
     from loki.workspace import Workspace
+
+
+# --- Breakers, budgets and records of whom loki asks --------------------------------------------------
+
+
+def breakers(
+    workspace: Workspace, calls: Mapping[str, Any] | None = None, **settings: Any
+) -> Breakers:
+    """The circuit breakers of a project.
+
+    Args:
+        workspace: the project.
+        calls: arguments of those of models and tools, beside the configuration's.
+        settings: as `loki.Breakers` takes them, for all of them in place of the configuration's.
+
+    Raises:
+        ConfigError: what the configuration says of them contradicts itself.
+    """
+    from loki.decision.breaker import for_calls
+    from loki.decision.breakers import Breakers
+    from loki.decision.breakers_file import listens, tell
+
+    path = workspace.folder / "state" / "circuit-breakers.json"
+    if not settings:
+        said = workspace.config.breakers
+        own = {name: one.arguments for name, one in said.named.items()}
+        settings = {"named": for_calls({**said.arguments, **(calls or {})}, own)}
+    try:
+        breakers = Breakers(path, clock=workspace.clock, **settings)
+    except ValueError as error:
+        if "named" not in settings or calls:
+            raise
+        raise ConfigError(
+            f"[breakers]: {error}", file=str(workspace.folder / "config.toml")
+        ) from error
+    if listens():
+        breakers.listen(tell)
+    return breakers
+
+
+def ways(workspace: Workspace) -> ChainOptions:
+    """How models and agents of a workspace are asked: as its configuration says."""
+    from loki.agents.fallback_chain import ChainOptions
+    from loki.decision.backoff import Backoff
+    from loki.decision.price import Price, Prices
+    from loki.memory.call_log import Calls
+
+    config = workspace.config
+    own = {model: Price(**said.model_dump()) for model, said in config.prices.items()}
+    return ChainOptions(
+        breakers(workspace),
+        workspace.clock,
+        Backoff(config.loop.backoff, cap=config.loop.backoff_cap),
+        config.loop.infrastructure_retries,
+        Prices(own),
+        Calls(workspace.store),
+        parallel=config.models.parallel,
+        wait=config.models.wait,
+    )
+
+
+def llm(workspace: Workspace, llms: Sequence[LLM]) -> ResilientLLM:
+    """Models as one that survives what their services do; a workspace's own breakers and records."""
+    from loki.agents.resilient_llm import ResilientLLM
+
+    return ResilientLLM(*llms, ways=workspace.once(ways))
+
+
+# --- Who works, and who reviews -----------------------------------------------------------------------
 
 
 def agent(workspace: Workspace, given: Any) -> AnyAgent:
@@ -247,7 +318,7 @@ def _model_agent(
         own = said[0].timeout
         timeout = workspace.config.loop.agent_timeout if own is None else own
     return ModelAgent(
-        resilience.llm(workspace, [_llm_of(one) for one in said]),
+        llm(workspace, [_llm_of(one) for one in said]),
         name=name,
         max_tokens=said[0].max_tokens or MAX_TOKENS,
         files_tokens=FILES_TOKENS if said[0].files_tokens is None else said[0].files_tokens,
@@ -291,7 +362,7 @@ def _agent_of(workspace: Workspace, llms: Sequence[Any]) -> ModelAgent:
     from loki.action.loop.agent_call import is_resilient
     from loki.agents.model_agent import ModelAgent
 
-    one = llms[0] if len(llms) == 1 and is_resilient(llms[0]) else resilience.llm(workspace, llms)
+    one = llms[0] if len(llms) == 1 and is_resilient(llms[0]) else llm(workspace, llms)
     return ModelAgent(one)
 
 
@@ -300,7 +371,7 @@ def _fallback(
 ) -> FallbackAgent:
     from loki.agents.fallback_agent import FallbackAgent
 
-    return FallbackAgent(agents, workspace.once(resilience.ways), name, name)
+    return FallbackAgent(agents, workspace.once(ways), name, name)
 
 
 def _is_llm(given: Any) -> bool:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from loki.action.agent_protocol import LLM, Reviewer
 from loki.action.changes.executor import ContinuingExecutor
 from loki.action.checks.check_runner import CheckRunner, search_environment
-from loki.action.checks.feature_evidence import FeatureEvidence
-from loki.action.checks.judge import Judge
+from loki.action.checks.judge import FeatureEvidence, Judge
 from loki.action.checks.judging.touched_tests import JudgingWatch
 from loki.action.checks.regression import RegressionCheck
 from loki.action.checks.task_changes import TaskChanges
@@ -54,14 +53,14 @@ from loki.execution.assembly import (
     test_command,
 )
 from loki.execution.notify_channels import notifier
-from loki.execution.resilience import breakers as breakers_of
+from loki.execution.resolve import breakers as breakers_of
 from loki.execution.stop_request import Word, begins, listening
 from loki.memory import task_record
 from loki.memory.reflection import Reflection, as_reflection
 from loki.memory.task_record import MAX_CONTEXT, Intervention, Outcome
 from loki.people.approval import Approvals
 from loki.people.human_review import HUMAN_REVIEW, Rules, notice
-from loki.people.human_review_store import HumanReviews
+from loki.people.request import HumanReviews
 from loki.people.signals import Signals
 from loki.recognition.failure import Failure, recognize
 

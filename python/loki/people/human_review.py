@@ -1,7 +1,7 @@
 """A request for a person's decision: ``HUMAN_REVIEW_NEEDED``, and what becomes of it; pure.
 
 `step` is the table: (standing, event) → (standing, effects). The requests of a project are kept by
-`loki.people.human_review_store`, the effects are carried out by ``loki.jobs.inbox``. When a person is asked
+`loki.people.request`, the effects are carried out by ``loki.jobs.inbox``. When a person is asked
 say six rules, each a function from facts to a `Trigger`, or None where it does not fire; a project switches
 them in ``[review]`` of its ``config.toml``. Why it is so: ``docs/design/human-review.md``.
 """
@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 
 from loki.base.text_format import escape_control_characters
 from loki.base.time import isoformat, moment
-from loki.people.irreversible import irreversible
+from loki.people.approval import irreversible
 
 TIMEOUT = timedelta(hours=24)
 """After which nobody is waited for any more, as the specification has it."""

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import loki
-from loki.action.checks import feature_evidence, results_comparison
+from loki.action.checks import judge, results_comparison
 from loki.action.checks.judging import touched_tests
 from loki.action.loop import human_review_check, recorder
 from loki.action.pipelines import pipeline_record
 from loki.base import codec
-from loki.jobs.signals import signal_consumers
+from loki.jobs.signals import signal_handling
 from loki.memory import store, task_record
 from loki.memory.task_record import TaskRecord
 from loki.people import request, signals
@@ -61,8 +61,8 @@ def test_what_does_not_fit_spoils_only_itself() -> None:
 
 
 OWNERS = (
-    task_record, results_comparison, touched_tests, feature_evidence, recorder, human_review_check,
-    pipeline_record, signals, signals, signal_consumers, request,
+    task_record, results_comparison, touched_tests, judge, recorder, human_review_check,
+    pipeline_record, signals, signals, signal_handling, request,
 )  # fmt: skip
 """Each says the form of its document where it is imported."""
 

@@ -7,7 +7,7 @@ import shlex
 import pytest
 import yaml
 
-from loki.people.irreversible import FILE, irreversible
+from loki.people.approval import FILE, irreversible
 
 YES = """
 rm -rf /var/lib/data -> remove-outside

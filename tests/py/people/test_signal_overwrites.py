@@ -11,7 +11,7 @@ import pytest
 
 from loki.base.error import StoreError
 from loki.memory.store import ASIDE
-from loki.people.human_review_store import HumanReviews
+from loki.people.request import HumanReviews
 from loki.people.signals import DOCUMENT, SignalOverwrites, Signals
 from loki.stores.file_store import FileStore
 from loki.testing import ManualClock

@@ -178,7 +178,7 @@ REMOVES = {
     "base/atomic_file.py": "the file that is being written, by the handle of its folder",
     "action/changes/safe_path.py": "by handles, from the project's folder: edits of a change",
     "action/changes/scratch_copy.py": "by handles, in a copy, or `remove_folder`",
-    "action/checks/feature_evidence.py": "by handles, in a copy",
+    "action/checks/judge.py": "by handles, in a copy",
     "action/changes/journal.py": "`Place.replace`, by handles",
     "action/processes/command_guard.py": "files that decide, of fixed names; what was written there is kept",
     "action/changes/journal_storage.py": "a content's file, named by its hash",

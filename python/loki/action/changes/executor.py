@@ -32,8 +32,7 @@ from loki.base.error import LokiError, StoreError, UsageError
 from loki.base.log import log_event
 from loki.base.path_exists import path_exists
 from loki.memory.attempt import shorten
-from loki.people.approval import Approvals
-from loki.people.irreversible import irreversible
+from loki.people.approval import Approvals, irreversible
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.pattern import PatternSet
 

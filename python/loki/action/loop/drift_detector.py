@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from loki.action.changes.tree import Entry, Tree
     from loki.action.checks.judge import Judge
     from loki.action.task import TaskSpec
-    from loki.people.human_review_store import HumanReviews
+    from loki.people.request import HumanReviews
     from loki.people.signals import Signals
     from loki.recognition.failure import Failure
 

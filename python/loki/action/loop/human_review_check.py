@@ -53,8 +53,7 @@ from loki.people.human_review import (
     of_question,
     of_security,
 )
-from loki.people.human_review_store import LONGEST, HumanReviews
-from loki.people.request import review_page
+from loki.people.request import LONGEST, HumanReviews, review_page
 
 
 @kept_as(r"tasks/[^/]+/withheld\.json")

@@ -65,7 +65,7 @@ from loki.base.time import Clock
 from loki.decision.budget import UNLIMITED, Budget
 from loki.decision.loop_policy import Subject, bearing
 from loki.people import signal
-from loki.people.human_review_store import HumanReviews
+from loki.people.request import HumanReviews
 from loki.people.signal import HUMAN_REVIEW_NEEDED, signal_instructions
 from loki.people.signals import Signals
 from loki.recognition.pattern import PatternSet

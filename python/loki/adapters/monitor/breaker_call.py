@@ -20,7 +20,7 @@ from loki.agents.fallback_chain import ChainOptions, ChainRun, Endpoint, spread
 from loki.agents.model_call import outage
 from loki.agents.preset import preset
 from loki.base.error import AgentError, BreakerOpen, LLMError
-from loki.execution.resilience import ways
+from loki.execution.resolve import ways
 
 if TYPE_CHECKING:
     from loki.decision.breakers import SharedPermit

@@ -57,8 +57,8 @@ from loki.decision.monitor.tool_result import (
     unframed,
 )
 from loki.execution.assembly import Runs
-from loki.execution.resilience import breakers as breakers_of
-from loki.execution.resilience import ways
+from loki.execution.resolve import breakers as breakers_of
+from loki.execution.resolve import ways
 from loki.memory.sign import Sighting, Signs
 from loki.memory.store import Masked, Store
 from loki.memory.tool_failure import ToolFailure, ToolFailures, bounded

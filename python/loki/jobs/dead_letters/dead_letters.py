@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from loki.action.agent_protocol import Question
 from loki.base.error import AgentError, BreakerOpen, LokiError, UsageError
 from loki.base.log import log_event
-from loki.execution.resilience import ways
+from loki.execution.resolve import ways
 from loki.jobs.dead_letters.dead_letter_review import (
     INSTRUCTIONS,
     Answers,
@@ -36,7 +36,7 @@ from loki.memory.attempt import Attempt
 from loki.memory.dead_letter import HUMAN, DeadLetter, PastAttempt
 from loki.memory.dead_letter_log import LETTERS
 from loki.people.escalation import Escalation, Escalations, options
-from loki.people.request import Option, id_of
+from loki.people.request import Option, request_id
 
 if TYPE_CHECKING:
     from loki.config import NotificationKind
@@ -407,7 +407,7 @@ class DeadLetters:
 
         about, answer = task_id, f"loki dead-letters show {shlex.quote(task_id)}"
         if kind == "escalation":
-            about, answer = id_of("escalation", page or task_id), "loki status"
+            about, answer = request_id("escalation", page or task_id), "loki status"
         notifier(self.workspace).notify(kind, text, task_id=task_id, id=about, answer=answer)
 
 

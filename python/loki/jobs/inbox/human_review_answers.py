@@ -32,8 +32,7 @@ from loki.people.human_review import (
     is_about_done,
     step,
 )
-from loki.people.human_review_store import Decision
-from loki.people.request import Evidence, Request, options_of
+from loki.people.request import Decision, Evidence, Request, options_of
 
 if TYPE_CHECKING:
     from loki.workspace import Workspace

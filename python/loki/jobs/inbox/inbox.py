@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from loki.base.error import StoreError, UsageError
 from loki.execution.assembly import review as review_of
 from loki.execution.assembly import signals_of
-from loki.execution.resilience import breakers as breakers_of
+from loki.execution.resolve import breakers as breakers_of
 from loki.jobs.inbox import (
     human_review_answers,
     queue_requests,
@@ -22,7 +22,7 @@ from loki.jobs.inbox import (
 from loki.jobs.inbox.request_kind import Answer, Kind, ProjectSnapshot, Result, Said
 from loki.jobs.inbox.task_requests import RULE, STOPPED
 from loki.jobs.queue.queue import queue_of
-from loki.jobs.signals import signal_consumers
+from loki.jobs.signals import signal_handling
 from loki.memory import task_record
 from loki.memory.task_record import DONE
 from loki.people.request import Evidence, Option, Request, RequestKind, yes_or_no
@@ -86,7 +86,7 @@ def _close(workspace: Workspace, one: Request, _said: Said) -> Result:
 def _merge(workspace: Workspace, one: Request, _said: Said) -> Result:
     from loki.jobs.signals.signal_handling import handle  # running is much to load
 
-    known = {MERGE_REQUESTED: partial(signal_consumers.merge_branch, allowed=True)}
+    known = {MERGE_REQUESTED: partial(signal_handling.merge_branch, allowed=True)}
     for handled in handle(workspace, known=known, only=lambda signal: signal.id == one.id):
         if handled.done:
             return Result(handled.told)
@@ -114,7 +114,7 @@ KINDS: Mapping[RequestKind, Kind] = {
     "candidate": Kind("to be learned", _candidates, _learn, _not_learned, asks=True),
     "blocked": queue_requests.BLOCKED,
     "stuck": queue_requests.STUCK,
-    "signal": Kind("signal", signal_consumers.merge_requests, _merge, _clear),
+    "signal": Kind("signal", signal_handling.merge_requests, _merge, _clear),
     "stopped": STOPPED,
     "breaker": Kind("circuit breaker", _breakers, _close, request_kind.leave_numbers),
 }

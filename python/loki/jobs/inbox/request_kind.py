@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from loki.base.error import LokiError, UsageError
-from loki.execution.resilience import breakers as breakers_of
+from loki.execution.resolve import breakers as breakers_of
 from loki.jobs.queue.queue import queue_of
 from loki.jobs.queue.queue_index import Lists, in_memory
 from loki.memory import task_record

@@ -35,7 +35,7 @@ from loki.memory.task_record import DONE, TaskRecord
 from loki.people.approval import Approvals
 from loki.people.escalation import Escalations
 from loki.people.human_review import is_about_done
-from loki.people.request import Evidence, Option, Request, criterion_options, id_of, yes_or_no
+from loki.people.request import Evidence, Option, Request, criterion_options, request_id, yes_or_no
 
 if TYPE_CHECKING:
     from loki.workspace import Workspace
@@ -86,7 +86,7 @@ def _asked_at(page: str) -> str:
 
 
 def _escalation(tasks: Sequence[str], title: str, asked: str, since: str, page: str) -> Request:
-    id_ = id_of("escalation", page or tasks[0])
+    id_ = request_id("escalation", page or tasks[0])
     options = (
         Option("go on, after you mended it", f"loki approve {id_}"),
         Option("go on, with what you know", f'loki approve {id_} --context "…"'),
@@ -188,7 +188,7 @@ def _criteria(workspace: Workspace, look: ProjectSnapshot) -> Iterator[Request]:
 
 
 def _criterion(task: str, record: TaskRecord, criterion: str, look: ProjectSnapshot) -> Request:
-    id_ = id_of("approval", task, criterion)
+    id_ = request_id("approval", task, criterion)
     said = [check.description for check in record.checks if check.name == criterion]
     about = record.approval.about if record.approval else {}
     text = next(filter(None, (*said, about.get(criterion))), criterion)
@@ -212,7 +212,7 @@ def _commands(workspace: Workspace, look: ProjectSnapshot) -> Iterator[Request]:
 
 
 def _command(task: str, record: TaskRecord, name: str) -> Request:
-    id_ = id_of("command", task, name)
+    id_ = request_id("command", task, name)
     options = yes_or_no(id_, "approve", "reject")
     if holds_mask(name):
         words = f'loki resume {shlex.quote(task)} --approve "command: …"'
@@ -249,7 +249,7 @@ def _stages(workspace: Workspace, _: ProjectSnapshot) -> Iterator[Request]:
         run, stage, phase = str(data["run"]), str(data.get("at")), data.get("phase")
         if phase not in {"approval", "escalated"}:
             continue
-        id_ = id_of("stage", run, stage, str(phase))
+        id_ = request_id("stage", run, stage, str(phase))
         first = Option("let it begin", f"loki approve {id_}")
         question = f"May stage {stage} of {run} begin?"
         if phase == "escalated":

@@ -14,7 +14,7 @@ from loki.action.loop.agent_call import breaker_of, is_resilient
 from loki.base.error import AgentError, UsageError
 from loki.execution import resolve
 from loki.execution.assembly import TaskRequest, task_spec
-from loki.execution.resilience import breakers as breakers_of
+from loki.execution.resolve import breakers as breakers_of
 from loki.execution.task_session import performer as performer_of
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.jobs.recurring.recurring_run import (

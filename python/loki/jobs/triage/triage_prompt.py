@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from loki.base.markup import fence, inline
 from loki.base.time import isoformat, moment
 from loki.base.tokens import clip_lines, clip_to_tokens, tokens
-from loki.execution.resilience import breakers as breakers_of
+from loki.execution.resolve import breakers as breakers_of
 from loki.jobs.recurring.recurring_run import RunRecord
 from loki.jobs.recurring.recurring_task import CyclePart, RecurringTask
 from loki.jobs.recurring.recurring_tasks import LOG, RecurringTasks

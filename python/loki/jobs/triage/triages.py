@@ -20,9 +20,8 @@ from loki.action.agent_protocol import Question, Said
 from loki.action.loop.agent_call import breaker_of, name_of
 from loki.base.error import BreakerOpen, LokiError, StoreError, UsageError
 from loki.base.secret import holds_secret, mask_secrets
-from loki.execution.resilience import breakers as breakers_of
-from loki.execution.resilience import ways
-from loki.execution.resolve import named_agent, program
+from loki.execution.resolve import breakers as breakers_of
+from loki.execution.resolve import named_agent, program, ways
 from loki.jobs.job_pool import JobPool
 from loki.jobs.queue.queue import queue_of
 from loki.jobs.recurring import recurring_outcome

@@ -40,7 +40,7 @@ from loki.decision.recovery import (
     next_change,
     step,
 )
-from loki.execution.resilience import breakers as breakers_of
+from loki.execution.resolve import breakers as breakers_of
 from loki.execution.stop_request import Word, begins, is_cancelled, listening
 from loki.jobs.dead_letters.dead_letters import Reviewed, review_when_due
 from loki.jobs.queue.queue import LEASE, LeasedTask, Slots, leasable, queue_of

@@ -8,7 +8,7 @@ import pytest
 
 import loki
 from loki.jobs.signals.signal_handling import handle
-from loki.people.human_review_store import HumanReviews
+from loki.people.request import HumanReviews
 from loki.stores.file_store import FileStore
 from support.signals import give, waiting
 

@@ -12,7 +12,7 @@ import pytest
 
 from loki.base.error import UsageError
 from loki.memory.store import Record, Rewrite
-from loki.people.human_review_store import HumanReviews
+from loki.people.request import HumanReviews
 from loki.stores.file_store import FileStore
 from loki.testing import ManualClock
 

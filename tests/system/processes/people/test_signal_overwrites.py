@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from loki.people.human_review_store import HumanReviews
+from loki.people.request import HumanReviews
 from loki.stores.file_store import FileStore
 from loki.testing import ManualClock
 

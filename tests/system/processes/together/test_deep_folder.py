@@ -17,7 +17,7 @@ from loki.action.changes.tree import Tree
 from loki.action.checks.task_changes import link_dependency_folders
 from loki.agents.command_agent import CommandAgent
 from loki.base import path_containment
-from loki.execution import resilience
+from loki.execution import resolve
 from support.project import QUICK, make_project
 from support.working import in_copy
 
@@ -50,7 +50,7 @@ def agent(tmp_path: Path) -> CommandAgent:
 
 
 def breakers(project: Path) -> dict[str, object]:
-    snapshots = resilience.breakers(loki.Workspace(project)).snapshot()
+    snapshots = resolve.breakers(loki.Workspace(project)).snapshot()
     return {name: one for name, one in snapshots.items() if one.state != "CLOSED"}
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import loki
 from loki.action.agent_protocol import Briefing, ReviewRequest, Verdict
-from loki.people.human_review_store import HumanReviews
+from loki.people.request import HumanReviews
 from loki.people.signals import Signals
 from loki.testing import ManualClock
 from support.project import RIGHT, WRONG, make_project

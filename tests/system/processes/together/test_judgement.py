@@ -18,7 +18,7 @@ import loki
 from loki.action.agent_protocol import ReviewRequest, Verdict
 from loki.action.checks.check import Check
 from loki.base.error import AgentError
-from loki.people.request import id_of
+from loki.people.request import request_id
 from loki.testing import ManualClock
 from support import command
 from support.project import QUICK, RIGHT, WRONG, make_project
@@ -76,7 +76,7 @@ def test_a_person_approves_and_the_task_is_done(project: Path) -> None:
     assert (outcome.status, outcome.trigger, outcome.exit_code) == ("escalated", "approval", 3)
     assert outcome.awaiting == ("the name is good",)
     page = (project / ".loki" / str(outcome.page)).read_text()
-    assert f"loki approve {id_of('approval', 't', 'the name is good')}" in page
+    assert f"loki approve {request_id('approval', 't', 'the name is good')}" in page
     assert "+    return a + b" in page
 
     workspace = loki.Workspace(project)

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import loki
 from loki.cli.app import app
 from loki.jobs.inbox.inbox import requests
-from loki.jobs.signals import signal_consumers
+from loki.jobs.signals import signal_handling
 from loki.jobs.signals.signal_handling import handle
 from support.signals import git, give, mend, project_on_a_branch, told
 
@@ -85,7 +85,7 @@ def _killed_in_its_tests(project: Path) -> None:
         os.kill(os.getpid(), system.SIGKILL)
         raise AssertionError
 
-    setattr(signal_consumers, "run_check", killed)  # noqa: B010
+    setattr(signal_handling, "run_check", killed)  # noqa: B010
     handle(loki.Workspace(project))
 
 

@@ -17,7 +17,7 @@ from loki.jobs.inbox import human_review_answers
 from loki.jobs.queue.queue import queue_of
 from loki.jobs.queue.queued_task import QueuedTask
 from loki.people.human_review import ReviewStatus
-from loki.people.human_review_store import Decision
+from loki.people.request import Decision
 from support.crew import make_agent, submit, work
 
 NOTE = "not with production credentials"

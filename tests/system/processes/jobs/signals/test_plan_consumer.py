@@ -9,9 +9,8 @@ import pytest
 
 import loki
 from loki.execution.assembly import signals_of
-from loki.jobs.signals import signal_consumers
-from loki.jobs.signals.signal_consumers import Dispatch, Done, Waits
-from loki.jobs.signals.signal_handling import handle
+from loki.jobs.signals import signal_handling
+from loki.jobs.signals.signal_handling import Dispatch, Done, Waits, handle
 from loki.people.signal import PLAN_APPROVED
 from loki.testing import ManualClock
 from support.stages import AGENTS, PIPELINE, make, run
@@ -88,15 +87,15 @@ def test_an_approval_whose_worker_was_killed_is_not_given_twice(
     signals = signals_of(workspace)
     given = signals.emit(PLAN_APPROVED)
     dispatch = Dispatch(workspace, signals)
-    assert isinstance(signal_consumers.approve_plan(dispatch, given), Done)
+    assert isinstance(signal_handling.approve_plan(dispatch, given), Done)
     # As if it had been killed before the signal was gone, and another run waited by now.
     clock.advance("1m")
     assert run(project, clock, AGENTS, new=True).trigger == "approval"
-    again = signal_consumers.approve_plan(dispatch, given)
+    again = signal_handling.approve_plan(dispatch, given)
     assert again == Done("answer-1 had gone on already")
     signals.consume(given)
     assert isinstance(
-        signal_consumers.approve_plan(
+        signal_handling.approve_plan(
             dispatch, signals.emit(PLAN_APPROVED, data={"pipeline": "no"})
         ),
         Waits,

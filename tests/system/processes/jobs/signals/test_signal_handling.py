@@ -13,8 +13,7 @@ import pytest
 
 import loki
 from loki.base.error import UsageError
-from loki.jobs.signals.signal_consumers import CONSUMERS, Dispatch, Done, Waits
-from loki.jobs.signals.signal_handling import handle
+from loki.jobs.signals.signal_handling import CONSUMERS, Dispatch, Done, Waits, handle
 from loki.memory import task_record
 from loki.people.signal import KINDS, Signal
 from support.signals import give, mend, project_on_a_branch, queued, told, waiting
@@ -104,7 +103,7 @@ def test_a_consumer_that_cannot_work_leaves_the_signal(project: Path) -> None:
 
 
 def _killed_behind_its_effect(project: Path) -> None:
-    from loki.jobs.signals.signal_consumers import note
+    from loki.jobs.signals.signal_handling import note
 
     def killed(dispatch: Dispatch, signal: Signal) -> Done | Waits:
         note(dispatch, signal)
