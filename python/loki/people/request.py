@@ -219,7 +219,7 @@ def request_id(kind: RequestKind, *words: str) -> str:
     """A short id for what has none of its own: the same for the same words.
 
     Example:
-        >>> id_of("approval", "t", "the text reads well")
+        >>> request_id("approval", "t", "the text reads well")
         'approval-63560a'
     """
     text = "\0".join(words).encode("utf-8", "surrogatepass")
