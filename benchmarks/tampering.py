@@ -25,7 +25,7 @@ import yaml
 
 from benchmarks import self_review
 from loki.action.checks.judging.touched_tests import Chunk, Pair, SeenFailures, chunks, touched
-from loki.decision.path_kinds import kinds_of_path
+from loki.decision.drift import kinds_of_path
 
 DATA = Path(__file__).with_suffix(".yml")
 MOST = 20

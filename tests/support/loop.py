@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 from loki.action.agent_protocol import Proposal
 from loki.action.changes.change import Change
 from loki.action.checks.check import Check, CheckResult, Report
-from loki.action.checks.results_comparison import Comparison
+from loki.action.checks.results.suite_results import Comparison
 from loki.action.gates.gate import Validation
 from loki.action.loop.loop import step
 from loki.action.loop.loop_events import (

@@ -13,10 +13,9 @@ from markdown_it.token import Token
 
 from loki.action.agent_protocol import ReviewRequest
 from loki.action.changes.tree import Tree
-from loki.action.checks import results_comparison
 from loki.action.checks.check import Check, CheckResult
-from loki.action.checks.results.suite_results import Results
-from loki.action.checks.results_comparison import Baseline
+from loki.action.checks.results import suite_results
+from loki.action.checks.results.suite_results import Baseline, Results
 from loki.action.loop import briefing, recorder
 from loki.action.loop.agent_call import counter
 from loki.action.loop.briefing import Facts, compose
@@ -91,9 +90,9 @@ def baseline(data: str) -> str:
 def regression(data: str) -> str:
     before = {data: Results({data: "passed"}, {data: data})}
     after = {data: Results({data: data}, {data: data})}
-    found = results_comparison.compare_results(before, after)
-    return results_comparison.comparison_report(
-        results_comparison.Comparison(
+    found = suite_results.compare_results(before, after)
+    return suite_results.comparison_report(
+        suite_results.Comparison(
             found.regressions, found.counts, 1, (), {data: (data, data, data)}, (data,)
         )
     )

@@ -26,7 +26,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from loki.base.markup import html_card
-from loki.decision.path_kinds import in_scope
+from loki.decision.drift import in_scope
 from loki.memory.sign import Seen, Sighting
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import HIGH, Pattern

@@ -27,8 +27,7 @@ from loki.action.loop.agent_call import (
     record_of,
     run_coroutine,
 )
-from loki.action.loop.conversation_context import Conversation
-from loki.action.loop.drift_detector import DriftDetector
+from loki.action.loop.conversation_context import Conversation, DriftDetector
 from loki.action.loop.human_review_check import HumanReviewCheck
 from loki.action.loop.loop_driver import Awaiter, Session, resumption_status
 from loki.action.loop.loop_events import Answered, Ask, Edited, Event, Interrupted

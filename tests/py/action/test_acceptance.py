@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from loki.action.checks.check import Check, CheckResult, Report
-from loki.action.checks.results_comparison import Broken, Comparison, Count
+from loki.action.checks.results.suite_results import Broken, Comparison, Count
 from loki.action.loop.loop_events import (
     Ask,
     CheckRegressions,

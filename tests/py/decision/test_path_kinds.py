@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loki.decision.path_kinds import any_glob, in_scope, kinds_of_path, path_kinds, stem_of
+from loki.decision.drift import any_glob, in_scope, kinds_of_path, path_kinds, stem_of
 
 
 @pytest.mark.parametrize(

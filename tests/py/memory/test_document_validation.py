@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import loki
-from loki.action.checks import judge, results_comparison
+from loki.action.checks import judge
 from loki.action.checks.judging import touched_tests
+from loki.action.checks.results import suite_results
 from loki.action.loop import human_review_check, recorder
 from loki.action.pipelines import pipeline_record
 from loki.base import codec
@@ -61,7 +62,7 @@ def test_what_does_not_fit_spoils_only_itself() -> None:
 
 
 OWNERS = (
-    task_record, results_comparison, touched_tests, judge, recorder, human_review_check,
+    task_record, suite_results, touched_tests, judge, recorder, human_review_check,
     pipeline_record, signals, signals, signal_handling, request,
 )  # fmt: skip
 """Each says the form of its document where it is imported."""

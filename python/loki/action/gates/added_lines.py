@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from loki.action.changes.tree import Tree
 from loki.action.gates.gate import ADVISORY
 from loki.base.yaml_document import Strict, read_beside
-from loki.decision.path_kinds import kinds_of_path
+from loki.decision.drift import kinds_of_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

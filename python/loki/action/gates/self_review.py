@@ -27,7 +27,7 @@ from loki.action.gates.gate import ADVISORY, BLOCKING, Violation
 from loki.base.python_tree import Function, dotted, python_tree, string_of, written
 from loki.base.secret import mask_secrets, unnamed
 from loki.base.yaml_document import Strict, read_beside
-from loki.decision.path_kinds import in_scope, kinds_of_path, path_kinds
+from loki.decision.drift import in_scope, kinds_of_path, path_kinds
 
 # --- Functions of Python that have been named but not written -----------------------------------------
 

@@ -21,7 +21,7 @@ from loki.action.agent_protocol import Proposal
 from loki.action.changes.change import Change, Merge, Merged
 from loki.action.checks.check import EVIDENCE, Report
 from loki.action.checks.regression import missing_tests, missing_tests_failure
-from loki.action.checks.results_comparison import Comparison
+from loki.action.checks.results.suite_results import Comparison
 from loki.action.gates.gate import Validation
 from loki.action.loop.briefing import from_facts
 from loki.action.loop.loop_events import (

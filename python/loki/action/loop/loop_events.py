@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from loki.action.agent_protocol import Proposal
 from loki.action.changes.change import Merge, Merged
 from loki.action.checks.check import Report
-from loki.action.checks.results_comparison import Comparison
+from loki.action.checks.results.suite_results import Comparison
 from loki.action.gates.gate import Validation
 from loki.base.machine import Begin, Wait, Waited
 from loki.decision.drift import Drift

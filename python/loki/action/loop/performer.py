@@ -27,8 +27,7 @@ from loki.action.gates.gate import Gates, validate
 from loki.action.loop import briefing
 from loki.action.loop.agent_call import approach
 from loki.action.loop.briefing import Facts, reflection_question
-from loki.action.loop.conversation_context import Conversation
-from loki.action.loop.drift_detector import DriftDetector
+from loki.action.loop.conversation_context import Conversation, DriftDetector
 from loki.action.loop.human_review_check import HumanReviewCheck
 from loki.action.loop.loop_events import (
     Amend,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from loki.action.changes.change import Merge, Merged
-from loki.action.checks.results_comparison import Comparison
+from loki.action.checks.results.suite_results import Comparison
 from loki.action.gates.gate import Validation
 from loki.action.loop.loop import step
 from loki.action.loop.loop_events import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from loki.action.checks.import_graph import RELATIVE, ImportGraph, words_of
 from loki.action.checks.imports import Files
+from loki.action.checks.regression import RELATIVE, ImportGraph, words_of
 
 PYTHON = {
     "shop/__init__.py": "from .cart import total\n",

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from loki.action.checks.results.suite_results import Results
-from loki.action.checks.results_comparison import Comparison, compare_results, comparison_report
+from loki.action.checks.results.suite_results import (
+    Comparison,
+    Results,
+    compare_results,
+    comparison_report,
+)
 from loki.recognition.pattern import PatternSet
 
 FILES = {"t.a": "t.py", "t.b": "t.py", "u.c": "u.py"}

@@ -10,7 +10,7 @@ import pytest
 from loki.action.agent_protocol import Proposal
 from loki.action.changes.change import Change
 from loki.action.changes.tree import Tree
-from loki.action.loop.drift_detector import DriftDetector, touched
+from loki.action.loop.conversation_context import DriftDetector, touched
 from loki.action.loop.loop_events import ReportDrift
 from loki.action.task import TaskSpec
 from loki.config import DriftConfig

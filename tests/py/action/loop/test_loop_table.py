@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from loki.action.changes.change import Merge, Merged
-from loki.action.checks.results_comparison import Comparison
+from loki.action.checks.results.suite_results import Comparison
 from loki.action.gates.gate import Validation
 from loki.action.loop.loop import TABLE, step
 from loki.action.loop.loop_events import (

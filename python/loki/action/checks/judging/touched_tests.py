@@ -33,7 +33,7 @@ from loki.base import codec, glob
 from loki.base.python_tree import Function, python_tree, string_of, written
 from loki.base.toml import tomllib
 from loki.base.yaml_document import Strict, read_beside
-from loki.decision.path_kinds import any_glob, kinds_of_path
+from loki.decision.drift import any_glob, kinds_of_path
 from loki.memory import store as documents
 from loki.memory.store import Store, kept_as
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import loki
-from loki.action.checks.import_graph import RELATIVE, word_for, words_of
 from loki.action.checks.imports import Files, imports_of, resolve
+from loki.action.checks.regression import RELATIVE, word_for, words_of
 
 
 def test_a_glance_misses_nothing_that_is_imported() -> None:
