@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loki.decision.suites.suite_summary import summarize
-from loki.memory.store import ForgivingStore
 from loki.memory.suites.suite_history import DOCUMENT, LOG, SuiteFailure, SuiteHistory, SuiteRun
 from loki.recognition.failure import Failure
-from loki.stores.file_store import FileStore
+from loki.stores.file_store import FileStore, ForgivingStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,16 +7,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from loki.base import path_containment
+from loki.base import documents, path_containment
 from loki.base.error import StoreError
 from loki.jobs.queue import queue_index
-from loki.memory import store
 
 DERIVED = frozenset({"state/queue.db"})
 """Files that are made anew from others whenever they cannot be used: there is nothing in them to lose."""
 
 OWN_READER = ("run/", "state/sessions/", "state/test-history.json", "recurring/")
-"""Where documents are whose form only their reader knows (`loki.memory.store.form_of` knows the rest)."""
+"""Where documents are whose form only their reader knows (`loki.base.documents.form_of` knows the rest)."""
 
 
 def lost(
@@ -75,15 +74,15 @@ def _is_damaged(name: str, data: bytes) -> bool:
     if not name.endswith(".json"):
         return False
     text = data.decode("utf-8", "replace")
-    form = store.form_of(name)
+    form = documents.form_of(name)
     if form is not None:
-        return bool(store.read_document(form, text)[1])
+        return bool(documents.read_document(form, text)[1])
     return name.startswith(OWN_READER) and not _is_object(text)
 
 
 def _is_object(text: str) -> bool:
     try:
-        return isinstance(store.parsed_json(text), dict)
+        return isinstance(documents.parsed_json(text), dict)
     except ValueError:
         return False
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from loki.base.error import UsageError
 from loki.base.manual_clock import clock_of
 from loki.base.time import Clock
-from loki.memory.store import ForgivingStore
-from loki.stores.file_store import exclusive, open_store
+from loki.stores.file_store import ForgivingStore, exclusive, open_store
 
 if TYPE_CHECKING:
     from loki.action.changes.git import GitHead

@@ -29,7 +29,7 @@ from loki.jobs.recurring.recurring_tasks import LOG, RecurringTasks
 from loki.jobs.triage import triages as triages_module
 from loki.jobs.triage.triage_prompt import records
 from loki.jobs.triage.triages import Triages
-from loki.memory.store import ForgivingStore
+from loki.stores.file_store import ForgivingStore
 from loki.testing import ManualClock, MemoryStore
 from support.week import (
     AGENT,

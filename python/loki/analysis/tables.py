@@ -34,7 +34,7 @@ from loki.memory import attempt_metrics, dead_letter_log, task_record
 from loki.memory.attempt import Attempt, CheckRecord, log_name
 from loki.memory.attempt_metrics import uses
 from loki.memory.call_log import Calls
-from loki.memory.run_close import open_runs
+from loki.memory.sign import open_runs
 from loki.memory.suites.suite_history import LOG, SuiteRun
 from loki.memory.task_record import TaskRecord
 from loki.memory.tool_failure import ToolFailure, ToolFailures

@@ -143,7 +143,7 @@ class Runs:
 
     def open(self) -> list[Run]:
         """The runs that have seen a failure and are not closed."""
-        from loki.memory.run_close import open_runs
+        from loki.memory.sign import open_runs
 
         return open_runs(self._store)
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from loki.base import codec
+from loki.base.documents import readable
 from loki.base.log import quoted, write
 from loki.base.secret import mask_secrets
 from loki.base.tokens import TokenUsage
-from loki.memory.store import Store, readable
+from loki.memory.store import Store
 
 LOG = "logs/calls.jsonl"
 """Name of the log in a store."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+from loki.base.documents import readable
 from loki.base.log import log_event
 from loki.base.markup import code
 from loki.memory import suggestion, task_record
@@ -18,7 +19,7 @@ from loki.memory.attempt import Attempt, History
 from loki.memory.dead_letter import DeadLetter, alike, render_page
 from loki.memory.learning import pattern_learning
 from loki.memory.learning.candidate import Candidate, Candidates, Source
-from loki.memory.store import Store, readable
+from loki.memory.store import Store
 from loki.memory.suggestion import Solved
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet

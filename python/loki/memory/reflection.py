@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from loki.base import codec
+from loki.base.documents import readable
 from loki.memory.quote import one_line
-from loki.memory.store import Store, readable
+from loki.memory.store import Store
 
 SHOWN = 3
 """Reflections that a briefing shows, the last ones."""

@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from loki.base import codec
@@ -69,27 +68,6 @@ class Closed:
         """JSON-able form."""
         candidates = [{"id": one.id, "rule": one.name} for one in self.candidates]
         return {**codec.fields_of(self), "candidates": candidates}
-
-
-def open_runs(store: Store) -> list[Run]:
-    """The runs that have seen a failure and are not closed, by the names of their folders."""
-    found = []
-    for name in store.keys("run/"):
-        text = store.read(name) if name.endswith(f"/{SIGNS}") else None
-        if text is None:
-            continue
-        run = Run.parse(text, None, left_out=partial(_left, name))
-        if run is None:
-            continue
-        if folder_of(run.branch) == name.removesuffix(SIGNS):
-            found.append(run)
-        else:
-            _left(name, f"it says that it is of {run.branch!r}")
-    return found
-
-
-def _left(name: str, why: str) -> None:
-    logger.warning("%s: left as it is: %s", name, why)
 
 
 def close(

@@ -18,11 +18,12 @@ from urllib.parse import quote
 
 from loki.base import codec
 from loki.base.codec import Positive, kept
+from loki.base.documents import Masked
 from loki.base.error import UsageError
 from loki.base.secret import masked
 from loki.base.tokens import tokens
 from loki.memory.quote import one_line, quoted
-from loki.memory.store import Masked, Store
+from loki.memory.store import Store
 from loki.recognition.failure import Failure, as_failure
 from loki.recognition.similarity import same_failure, same_site
 
@@ -711,3 +712,24 @@ class Signs:
     def _set_aside(self, name: str, why: str) -> None:
         logger.warning("%s is damaged: %s", self._folder + name, why)
         self._store.set_aside(self._folder + name)
+
+
+def open_runs(store: Store) -> list[Run]:
+    """The runs that have seen a failure and are not closed, by the names of their folders."""
+    found = []
+    for name in store.keys("run/"):
+        text = store.read(name) if name.endswith(f"/{SIGNS}") else None
+        if text is None:
+            continue
+        run = Run.parse(text, None, left_out=partial(_left, name))
+        if run is None:
+            continue
+        if folder_of(run.branch) == name.removesuffix(SIGNS):
+            found.append(run)
+        else:
+            _left(name, f"it says that it is of {run.branch!r}")
+    return found
+
+
+def _left(name: str, why: str) -> None:
+    logger.warning("%s: left as it is: %s", name, why)

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Annotated, Any
 
-from loki.base import codec
+from loki.base import codec, documents
 from loki.base.codec import IsoTime, Positive, kept
+from loki.base.documents import kept_as
 from loki.base.error import UsageError
 from loki.base.markup import html_card
 from loki.base.secret import mask_secrets
 from loki.base.time import isoformat
-from loki.memory import store as documents
-from loki.memory.store import Store, kept_as
+from loki.memory.store import Store
 
 # --- How a task ended ---------------------------------------------------------------------------------
 

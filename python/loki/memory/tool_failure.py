@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from loki.base import codec
 from loki.base.codec import kept
+from loki.base.documents import readable, trimmed
 from loki.base.tokens import clip_to_tokens
-from loki.memory.store import Store, readable, trimmed
+from loki.memory.store import Store
 from loki.recognition.failure import Failure
 from loki.recognition.similarity import same_failure
 

@@ -25,9 +25,10 @@ from pathlib import Path
 from typing import Any
 
 from loki.base import codec
+from loki.base.documents import readable
 from loki.base.error import UsageError
 from loki.base.yaml_text import load_file
-from loki.memory.store import Store, readable
+from loki.memory.store import Store
 from loki.recognition.shell_line import commands_of
 
 # --- Commands that no undo reaches --------------------------------------------------------------------

@@ -25,13 +25,13 @@ from datetime import datetime, timedelta
 from secrets import token_hex
 from typing import Any, Literal, TypeAlias
 
-from loki.base import codec
+from loki.base import codec, documents
+from loki.base.documents import Masked, kept_as, readable
 from loki.base.error import UsageError
 from loki.base.markup import bullets, code, fence, inline, quotation
 from loki.base.secret import masked
 from loki.base.time import Clock, isoformat, moment
-from loki.memory import store as documents
-from loki.memory.store import Masked, Store, kept_as, readable
+from loki.memory.store import Store
 from loki.people.human_review import (
     HUMAN_REVIEW,
     NOTHING,

@@ -20,11 +20,12 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from loki.base import codec
+from loki.base.documents import Masked, kept_as, read_as
 from loki.base.error import StoreError, UsageError
 from loki.base.secret import mask_secrets, masked
 from loki.base.time import Clock, isoformat
 from loki.memory.run_close import ended_at
-from loki.memory.store import Masked, Store, kept_as, read_as
+from loki.memory.store import Store
 from loki.people.signal import (
     FOLDER,
     KINDS,

@@ -27,13 +27,13 @@ from loki.decision.suites.suite_summary import (
     summarize,
     with_changes,
 )
-from loki.memory.store import ForgivingStore
 from loki.memory.suites.suite_history import SuiteFailure, SuiteHistory, SuiteRun
 from loki.pytest_plugin.options import FOLDER, Options, ProjectRoot
 from loki.pytest_plugin.report_file import Junit, day, ending, junit_of, plain, publish
 from loki.pytest_plugin.run_journal import Journal, Trace, left_behind
 from loki.pytest_plugin.xdist_worker import OUTPUT, XdistWorkerPlugin, has_failed
 from loki.recognition.root_cause import NO_ASSERTIONS, Assertions
+from loki.stores.file_store import ForgivingStore
 
 if TYPE_CHECKING:
     from loki.memory.suites.suite_journal import UnfinishedRun

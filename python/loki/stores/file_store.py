@@ -1,4 +1,4 @@
-"""Memory in plain files under a workspace's ``.loki/``; many processes may share them."""
+"""Memory in plain files that many processes may share, and going on in memory where that fails."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from loki.base import atomic_file as file
-from loki.base import locks, path_containment
+from loki.base import documents, locks, path_containment
+from loki.base.documents import Masked
 from loki.base.error import StoreError, UsageError
+from loki.base.secret import mask_secrets, masked
 from loki.memory import store
-from loki.memory.store import Record, Rewrite
+from loki.memory.store import Record, Rewrite, Store
 
 SIGNALS = "signals"
 """Folder that is always there: programs and people append to files in it as they are."""
@@ -201,12 +204,12 @@ class FileStore:
         path = self.folder / document
         if os.path.isdir(path):
             self._keep(document, None)
-        elif (form := store.form_of(document)) is not None:
+        elif (form := documents.form_of(document)) is not None:
             try:
                 data = path.read_bytes()
             except OSError:  # there is none, as often
                 return
-            if store.read_document(form, data.decode("utf-8", "replace"))[1]:
+            if documents.read_document(form, data.decode("utf-8", "replace"))[1]:
                 self._keep(document, data)
 
     def _keep(self, document: str, data: bytes | None) -> None:
@@ -257,7 +260,7 @@ def _parse(line: bytes) -> dict[str, Any]:
     Raises:
         ValueError: there is none.
     """
-    record = store.parsed_json(line)
+    record = documents.parsed_json(line)
     if not isinstance(record, dict):
         raise ValueError(f"found {type(record).__name__}, expected an object")
     return record
@@ -309,3 +312,159 @@ def open_store(folder: Path) -> FileStore:
         folder: the project's ``.loki``; nothing need be there, and a look alone makes nothing.
     """
     return FileStore(folder)
+
+
+# --- Going on where the disk does not ------------------------------------------------------------------
+
+
+class ForgivingStore:
+    """What the loop writes to: masks secrets, and goes on in memory where the store behind it fails.
+
+    Args:
+        behind: the store to use while it works.
+        warn: called once with a sentence for the user; the default logs it.
+
+    What could not be written is kept for this process only and tried again with each later write.
+    """
+
+    def __init__(self, behind: Store, warn: Callable[[str], None] | None = None) -> None:
+        self._behind = behind
+        self._warn = warn or logger.warning
+        self._warned = False
+        self._records: dict[str, list[dict[str, Any]]] = {}
+        self._documents: dict[str, str] = {}
+        self._lock = threading.RLock()  # what waits is written by one thread at a time
+
+    def append(self, log: str, record: Record, *, durable: bool = True) -> None:
+        """Add a record; never raises `loki.StoreError`."""
+        with self._lock:
+            self._records.setdefault(log, []).append(masked(record))
+            if self._append_waiting(log, durable=durable):
+                self._catch_up()
+
+    def records(self, log: str) -> list[dict[str, Any]]:
+        """Records, those that could not be written included."""
+        return list(self.scan(log))
+
+    def scan(self, log: str) -> Iterator[dict[str, Any]]:
+        """The same, one by one."""
+        try:
+            yield from self._behind.scan(log)
+        except StoreError as error:
+            self._complain(error)
+        yield from self._records.get(log, [])
+
+    def write(self, document: str, text: str) -> None:
+        """Replace a document; never raises `loki.StoreError`."""
+        text = _masked_document(document, text)
+        try:
+            self._behind.write(document, text)
+        except StoreError as error:
+            self._complain(error)
+            self._documents[document] = text
+        else:
+            self._documents.pop(document, None)
+            self._catch_up()
+
+    def read(self, document: str) -> str | None:
+        """A document's text, or None."""
+        if document in self._documents:
+            return self._documents[document]
+        try:
+            return self._behind.read(document)
+        except StoreError as error:
+            self._complain(error)
+            return None
+
+    def update(self, document: str, change: Rewrite, *, durable: bool = True) -> None:
+        """Rewrite a document; never raises `loki.StoreError`."""
+
+        def rewrite(text: str | None) -> str | None:
+            # What could not be written before is newer than what is there.
+            changed = change(self._documents.get(document, text))
+            return None if changed is None else _masked_document(document, changed)
+
+        try:
+            self._behind.update(document, rewrite, durable=durable)
+        except StoreError as error:
+            self._complain(error)
+            changed = rewrite(self.read(document))
+            self._documents.pop(document, None)
+            if changed is not None:
+                self._documents[document] = changed
+        else:
+            self._documents.pop(document, None)
+            self._catch_up()
+
+    def lock(self, name: str) -> AbstractContextManager[None]:
+        """The store behind's lock: there is none in memory, for no other process would see it."""
+        return self._behind.lock(name)
+
+    def set_aside(self, document: str) -> None:
+        """Keep what a damaged document holds; never raises `loki.StoreError`."""
+        try:
+            self._behind.set_aside(document)
+        except StoreError as error:
+            self._complain(error)
+
+    def keys(self, prefix: str) -> list[str]:
+        """Names that begin with ``prefix``, in memory or behind."""
+        found = {name for name in (*self._records, *self._documents) if name.startswith(prefix)}
+        try:
+            found.update(self._behind.keys(prefix))
+        except StoreError as error:
+            self._complain(error)
+        return sorted(found)
+
+    def written_at(self, name: str) -> float | None:
+        """When it was last written; None also for what is in memory only."""
+        if name in self._documents or name in self._records:
+            return None
+        try:
+            return self._behind.written_at(name)
+        except StoreError as error:
+            self._complain(error)
+            return None
+
+    def _append_waiting(self, log: str, *, durable: bool = True) -> bool:
+        """Write a log's waiting records, oldest first; whether none is left."""
+        waiting = self._records[log]
+        while waiting:
+            try:
+                self._behind.append(log, waiting[0], durable=durable)
+            except StoreError as error:
+                self._complain(error)
+                return False
+            waiting.pop(0)
+        del self._records[log]
+        return True
+
+    def _catch_up(self) -> None:
+        """The store behind works again: write what it missed."""
+        with self._lock:
+            if not all(self._append_waiting(log) for log in list(self._records)):
+                return
+            for document, text in list(self._documents.items()):
+                try:
+                    self._behind.write(document, text)
+                except StoreError:
+                    return
+                del self._documents[document]
+
+    def _complain(self, error: StoreError) -> None:
+        if not self._warned:
+            self._warned = True
+            self._warn(f"Could not persist: {error}. Going on; this run is kept in memory only.")
+
+
+def _masked_document(document: str, text: str) -> str:
+    if isinstance(text, Masked):
+        return text
+    if not document.endswith(".json"):
+        return mask_secrets(text)
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):  # damaged, and handed back as it was
+        return mask_secrets(text)
+    clean = masked(data)
+    return text if clean == data else json.dumps(clean, indent=1, ensure_ascii=False) + "\n"

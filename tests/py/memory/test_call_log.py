@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from loki.base.log import fields
 from loki.base.tokens import TokenUsage
 from loki.memory.call_log import LOG, Call, Calls, line
-from loki.memory.store import ForgivingStore
-from loki.stores.file_store import FileStore
+from loki.stores.file_store import FileStore, ForgivingStore
 
 AT = "2026-04-04T10:15:30.000Z"
 GOOD = Call(

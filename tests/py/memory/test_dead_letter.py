@@ -24,12 +24,11 @@ from loki.memory.dead_letter import (
     render_page,
 )
 from loki.memory.dead_letter_log import LETTERS, DeadLetterLog
-from loki.memory.store import ForgivingStore
 from loki.memory.suggestion import Solved, suggest
 from loki.memory.suggestion import render as render_suggestion
 from loki.recognition.failure import Failure, Frame
 from loki.recognition.pattern import PatternSet
-from loki.stores.file_store import FileStore
+from loki.stores.file_store import FileStore, ForgivingStore
 from support.hostile import HOSTILE, headings_of
 from support.loop import MakeFailure, MakePattern
 from support.task import task_of

@@ -14,7 +14,7 @@ from loki.action.checks.judging import touched_tests
 from loki.action.checks.results import suite_results
 from loki.action.loop import human_review_check, recorder
 from loki.action.pipelines import pipeline_record
-from loki.base import codec
+from loki.base import codec, documents
 from loki.jobs.signals import signal_handling
 from loki.memory import store, task_record
 from loki.memory.task_record import TaskRecord
@@ -32,9 +32,9 @@ RECORD = {
 
 
 def validated(name: str, text: str) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
-    form = store.form_of(name)
+    form = documents.form_of(name)
     assert form is not None
-    value, flaws = store.read_document(form, text)
+    value, flaws = documents.read_document(form, text)
     return None if value is None else codec.write(value), flaws
 
 
@@ -75,7 +75,7 @@ NAMES = [
 
 
 def test_each_document_has_a_form_of_its_owner_s() -> None:
-    forms = [store.form_of(name) for name in NAMES]
+    forms = [documents.form_of(name) for name in NAMES]
     owners = [form.__module__ for form in forms if form is not None]
     assert sorted(owners) == sorted(owner.__name__ for owner in OWNERS)
 
@@ -106,7 +106,7 @@ def test_a_damaged_document_is_kept_before_another_takes_its_place(
     files.write(TASK, '{"title": 5}')
     assert not (tmp_path / ".loki" / store.ASIDE).exists(), "what fits is not kept"
     for _ in range(3):
-        damaged = store.load_as(TaskRecord, files, TASK)
+        damaged = documents.load_as(TaskRecord, files, TASK)
     assert damaged is not None
     assert damaged.flaws == ("title: found 5, expected text",)
     assert caplog.text.count("is damaged: title: found 5") == 1, "told once"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loki.memory.store import trimmed
+from loki.base.documents import trimmed
 
 LINES = st.lists(st.text(alphabet="abc", max_size=8), max_size=12)
 

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from loki.memory.reflection import PART_LENGTH, SHOWN, Reflection, Reflections, as_reflection
-from loki.memory.store import ForgivingStore
-from loki.stores.file_store import FileStore
+from loki.stores.file_store import FileStore, ForgivingStore
 
 FACTS = Reflection(
     "a type error", "context_expand", "wrote a.py", "TS2339", 4, "facts", "2026-04-04T12:00:00.000Z"

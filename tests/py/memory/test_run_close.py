@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from loki.memory.learning.candidate import Candidate, Candidates
-from loki.memory.run_close import OWN_LOOP, close, open_runs
-from loki.memory.sign import MOST_APPROACHES, Signs
-from loki.memory.store import ForgivingStore, Rewrite
-from loki.stores.file_store import FileStore
+from loki.memory.run_close import OWN_LOOP, close
+from loki.memory.sign import MOST_APPROACHES, Signs, open_runs
+from loki.memory.store import Rewrite
+from loki.stores.file_store import FileStore, ForgivingStore
 
 NOON = datetime(2026, 4, 4, 12, tzinfo=timezone.utc)
 LATER = datetime(2026, 4, 5, 12, tzinfo=timezone.utc)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from loki.memory.sign import SignRules, Signs, folder_of
-from loki.memory.store import ForgivingStore, Store
+from loki.memory.store import Store
 from loki.recognition.failure import recognize
-from loki.stores.file_store import FileStore
+from loki.stores.file_store import FileStore, ForgivingStore
 from support.loop import MakeFailure
 
 TEXT = "FAILED test_login.py::test_redirect - KeyError: 'next'"

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from loki.base.error import StoreError
-from loki.memory.store import ForgivingStore, Rewrite, Store
-from loki.stores.file_store import FileStore
+from loki.memory.store import Rewrite, Store
+from loki.stores.file_store import FileStore, ForgivingStore
 from loki.testing import MemoryStore
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from loki.base.error import UsageError
-from loki.memory.store import ForgivingStore
 from loki.people.approval import Approval, Approvals
-from loki.stores.file_store import FileStore
+from loki.stores.file_store import FileStore, ForgivingStore
 
 AT = "2026-04-04T10:00:00.000Z"
 

@@ -13,10 +13,10 @@ import pytest
 from loki.base.error import UsageError
 from loki.base.time import isoformat
 from loki.memory.run_close import LOG
-from loki.memory.store import ForgivingStore, Rewrite, Store
+from loki.memory.store import Rewrite, Store
 from loki.people.signal import MAX_SIZE
 from loki.people.signals import Signals
-from loki.stores.file_store import FileStore
+from loki.stores.file_store import FileStore, ForgivingStore
 from loki.testing import ManualClock
 
 

@@ -24,9 +24,9 @@ from typing import Annotated, Any, Literal, TypeAlias, cast, get_args
 from loki.action.changes.safe_path import PathState
 from loki.action.changes.tree import content_hash
 from loki.base import atomic_file, codec, locks, path_containment
+from loki.base.documents import parsed_json
 from loki.base.error import StoreError
 from loki.base.path_containment import path_in
-from loki.memory.store import parsed_json
 
 # --- One thing that was done to a project: which paths, from what to what -----------------------------
 

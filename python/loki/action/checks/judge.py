@@ -30,11 +30,11 @@ from loki.action.checks.results.suite_results import PASSED
 from loki.action.checks.task_changes import TaskChanges
 from loki.action.loop.agent_call import result_of
 from loki.action.task import TaskSpec
-from loki.base import codec, path_containment
+from loki.base import codec, documents, path_containment
+from loki.base.documents import kept_as
 from loki.base.error import AgentError
 from loki.base.secret import mask_secrets
-from loki.memory import store as documents
-from loki.memory.store import Store, kept_as
+from loki.memory.store import Store
 from loki.people.approval import Approvals
 from loki.recognition.failure import Failure, is_test_path
 from loki.recognition.pattern import PatternSet

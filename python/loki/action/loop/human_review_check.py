@@ -28,11 +28,11 @@ from loki.action.loop.loop_events import (
 )
 from loki.action.loop.recorder import kept_change
 from loki.action.task import TaskSpec
-from loki.base import codec
+from loki.base import codec, documents
+from loki.base.documents import kept_as
 from loki.base.secret import mask_secrets, masked
-from loki.memory import store as documents
 from loki.memory.attempt import log_name
-from loki.memory.store import Store, kept_as
+from loki.memory.store import Store
 from loki.memory.task_record import Outcome
 from loki.people import human_review
 from loki.people.approval import Approvals

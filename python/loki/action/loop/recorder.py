@@ -26,7 +26,8 @@ from loki.action.checks.check import Check
 from loki.action.gates.gate import Validation, Violation
 from loki.action.loop.loop_events import Amend, Finish, Keep, Note, Observe
 from loki.action.task import TaskSpec
-from loki.base import yaml_text
+from loki.base import documents, yaml_text
+from loki.base.documents import kept_as
 from loki.base.error import LokiError, UsageError
 from loki.base.log import log_event
 from loki.base.markup import fence, inline
@@ -35,7 +36,6 @@ from loki.base.time import Clock, isoformat
 from loki.base.tokens import BYTES_PER_TOKEN
 from loki.decision.budget import Budget
 from loki.decision.honesty import rules
-from loki.memory import store as documents
 from loki.memory import task_record
 from loki.memory.attempt import Attempt, AttemptSummary, History
 from loki.memory.dead_letter import DeadLetter, Source, blocked_reason
@@ -44,7 +44,7 @@ from loki.memory.learning.learned_rules import Learned
 from loki.memory.quote import one_line, plain, quoted
 from loki.memory.reflection import Reflections
 from loki.memory.sign import Signs
-from loki.memory.store import Store, kept_as
+from loki.memory.store import Store
 from loki.memory.task_record import (
     Awaited,
     Intervention,

@@ -24,12 +24,12 @@ from loki.action.pipelines.pipeline_state import (
     StageState,
     shared,
 )
-from loki.base import codec
+from loki.base import codec, documents
 from loki.base.codec import IsoTime
+from loki.base.documents import kept_as
 from loki.base.error import UsageError
 from loki.base.time import isoformat
-from loki.memory import store as documents
-from loki.memory.store import Store, kept_as
+from loki.memory.store import Store
 from loki.memory.task_record import intervention_text
 
 logger = logging.getLogger("loki")

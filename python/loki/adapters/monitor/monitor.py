@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 from urllib.parse import quote
 
 from loki.adapters.monitor.tool_breakers import tell
+from loki.base.documents import Masked
 from loki.base.error import AgentStuck, UsageError
 from loki.base.path_exists import path_exists
 from loki.base.secret import mask_output, mask_secrets, masked
@@ -60,7 +61,7 @@ from loki.execution.assembly import Runs
 from loki.execution.resolve import breakers as breakers_of
 from loki.execution.resolve import ways
 from loki.memory.sign import Sighting, Signs
-from loki.memory.store import Masked, Store
+from loki.memory.store import Store
 from loki.memory.tool_failure import ToolFailure, ToolFailures, bounded
 from loki.recognition.failure import Failure, recognize
 from loki.recognition.pattern import HIGH

@@ -22,6 +22,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from loki.base import atomic_file, path_containment
+from loki.base.documents import parsed_json
 from loki.base.error import StoreError
 from loki.base.locks import boot_id
 from loki.jobs.queue import queued_task
@@ -40,7 +41,7 @@ from loki.jobs.queue.queue_index import (
     text,
 )
 from loki.jobs.queue.queued_task import LISTS, ListName
-from loki.memory.store import ASIDE, parsed_json
+from loki.memory.store import ASIDE
 
 # --- What another program's writing means. Pure -------------------------------------------------------
 

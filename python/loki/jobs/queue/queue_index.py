@@ -26,10 +26,10 @@ from pathlib import Path
 from typing import Any
 
 from loki.base import atomic_file
+from loki.base.documents import parsed_json
 from loki.base.error import StoreError
 from loki.jobs.queue import queued_task
 from loki.jobs.queue.queued_task import LISTS, ListName, QueuedTask, entry_digest, fresh
-from loki.memory.store import parsed_json
 
 # --- A list as a file: ``{"tasks": […]}``, one task a line. Pure --------------------------------------
 

@@ -28,8 +28,9 @@ from loki.action.checks.check import Check, CheckResult
 from loki.action.pipelines import pipeline_record
 from loki.action.pipelines.pipeline_state import Phase
 from loki.action.processes.command_line import why_not_runnable
-from loki.base import codec, locks, path_containment
+from loki.base import codec, documents, locks, path_containment
 from loki.base.atomic_file import make_folder
+from loki.base.documents import kept_as
 from loki.base.error import LokiError, UsageError
 from loki.base.secret import mask_output, passed_environment
 from loki.base.threads import in_background
@@ -39,10 +40,8 @@ from loki.execution.assembly import signals_of
 from loki.jobs.inbox import human_review_answers
 from loki.jobs.queue.queue import Queue, queue_of
 from loki.jobs.queue.queued_task import QueuedTask
-from loki.memory import store as documents
 from loki.memory import task_record
 from loki.memory.quote import one_line
-from loki.memory.store import kept_as
 from loki.memory.task_record import DONE
 from loki.people.request import Option, Request, yes_or_no
 from loki.people.signal import (

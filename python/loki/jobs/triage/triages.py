@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from loki.action.agent_protocol import Question, Said
 from loki.action.loop.agent_call import breaker_of, name_of
+from loki.base.documents import Masked
 from loki.base.error import BreakerOpen, LokiError, StoreError, UsageError
 from loki.base.secret import holds_secret, mask_secrets
 from loki.execution.resolve import breakers as breakers_of
@@ -39,7 +40,6 @@ from loki.jobs.triage.triage_verdict import (
     parse,
     refusals,
 )
-from loki.memory.store import Masked
 
 if TYPE_CHECKING:
     from loki.jobs.recurring.recurring_tasks import RecurringTasks

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from loki.base import codec
+from loki.base.documents import Masked, trimmed
 from loki.base.secret import mask_secrets
-from loki.memory.store import Masked, Store, trimmed
+from loki.memory.store import Store
 from loki.recognition.failure import Failure
 from loki.recognition.root_cause import is_infrastructure
 from loki.recognition.similarity import THRESHOLD, overlap
@@ -555,7 +556,7 @@ class SuiteHistory:
         """Remember a run; others may do so at the same time.
 
         Raises:
-            StoreError: the store cannot; a `loki.memory.store.ForgivingStore` goes on without.
+            StoreError: the store cannot; a `loki.stores.file_store.ForgivingStore` goes on without.
         """
         if self._store is None:
             return

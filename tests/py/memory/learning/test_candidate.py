@@ -15,8 +15,8 @@ from loki.base import codec
 from loki.base.error import UsageError
 from loki.base.yaml_text import parse
 from loki.memory.learning.candidate import Candidate, Candidates, Source, read, render_candidate
-from loki.memory.store import ForgivingStore, Store
-from loki.stores.file_store import FileStore
+from loki.memory.store import Store
+from loki.stores.file_store import FileStore, ForgivingStore
 
 NOON = datetime(2026, 4, 4, 12, tzinfo=timezone.utc)
 AT = "2026-04-04T10:15:30.000Z"

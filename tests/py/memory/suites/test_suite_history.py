@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from loki.base.error import StoreError
-from loki.memory.store import ForgivingStore
 from loki.memory.suites import suite_history as history_room
 from loki.memory.suites import suite_history as past_room
 from loki.memory.suites.suite_history import (
@@ -21,7 +20,7 @@ from loki.memory.suites.suite_history import (
     SuiteRun,
 )
 from loki.recognition.failure import Failure
-from loki.stores.file_store import FileStore
+from loki.stores.file_store import FileStore, ForgivingStore
 from loki.stores.memory_store import MemoryStore
 
 WRONG = Failure.of("assert 1 == 2", error_type="AssertionError", path="test_a.py", line=3)

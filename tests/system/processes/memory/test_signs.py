@@ -6,8 +6,7 @@ import multiprocessing
 from pathlib import Path
 
 from loki.memory.sign import Signs
-from loki.memory.store import ForgivingStore
-from loki.stores.file_store import FileStore
+from loki.stores.file_store import FileStore, ForgivingStore
 
 TEXT = "FAILED test_login.py::test_redirect - KeyError: 'next'"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from loki.memory.store import ForgivingStore, Store
-from loki.stores.file_store import FileStore
+from loki.memory.store import Store
+from loki.stores.file_store import FileStore, ForgivingStore
 from loki.testing import MemoryStore
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from loki.memory.store import ForgivingStore, Store
+from loki.memory.store import Store
 from loki.people.signals import Signals
-from loki.stores.file_store import FileStore
+from loki.stores.file_store import FileStore, ForgivingStore
 from loki.testing import ManualClock
 
 

@@ -19,7 +19,7 @@ import pytest
 import loki
 from loki.action.loop.performer import Performer
 from loki.base.atomic_file import temporary_name
-from loki.memory.store import ForgivingStore
+from loki.stores.file_store import ForgivingStore
 from support.journal import die_at_call, killed
 
 EVERY = 1 if os.environ.get("LOKI_THOROUGH") else 4

@@ -29,13 +29,13 @@ from pydantic import BeforeValidator
 from loki.action.checks.check import RUN_TESTS, Check, CheckResult, Report
 from loki.action.checks.task_changes import TaskChanges
 from loki.action.gates.added_lines import added_lines, language_of, lex
-from loki.base import codec, glob
+from loki.base import codec, documents, glob
+from loki.base.documents import kept_as
 from loki.base.python_tree import Function, python_tree, string_of, written
 from loki.base.toml import tomllib
 from loki.base.yaml_document import Strict, read_beside
 from loki.decision.drift import any_glob, kinds_of_path
-from loki.memory import store as documents
-from loki.memory.store import Store, kept_as
+from loki.memory.store import Store
 
 # --- A file of tests in pieces: each test, fixture, helper, import ------------------------------------
 

@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from loki.base import codec
+from loki.base import codec, documents
 from loki.base.codec import IsoTime
+from loki.base.documents import kept_as
 from loki.base.markup import bullets, cell, code, inline
 from loki.base.yaml_text import front_matter
-from loki.memory import store as documents
-from loki.memory.store import Store, kept_as
+from loki.memory.store import Store
 from loki.recognition.failure import Failure
 from loki.recognition.pattern import PatternSet
 
