@@ -119,7 +119,7 @@ def test_any_bytes_are_judged(project: Path, path: str, content: bytes) -> None:
 
 @pytest.mark.usefixtures("no_tools")
 @pytest.mark.parametrize("path", ["a.js", "a.ts", "a.go", "a.rs"])
-@pytest.mark.parametrize("text", ["(" * 100_000, "<a" * 50_000, "`${" * 30_000, "\0" * 1000])
+@pytest.mark.parametrize("text", ["(" * 50_000, "<a" * 20_000, "`${" * 30_000, "\0" * 1000])
 def test_hostile_text_ends(project: Path, path: str, text: str) -> None:
     assert len(check(project, {path: text})) <= 1
 
