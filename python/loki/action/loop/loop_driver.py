@@ -444,7 +444,9 @@ async def in_thread(cancel: Callable[[], object], work: Callable[..., _T], *args
             return await asyncio.shield(future)
         except asyncio.CancelledError:
             cancel()
-            await asyncio.wait([future])
+            while not future.done():  # a thread that needs the loop must not block it
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait([future])
             future.exception()  # what it raised for that is of no interest, and not to be logged
             raise
 

@@ -125,6 +125,36 @@ def test_a_cancelled_arun_waits_for_an_agent_in_a_thread(project: Path) -> None:
     assert [a["result"] for a in only_task(project)] == ["interrupted"]
 
 
+def test_an_arun_that_is_cancelled_twice_waits_for_its_agent(project: Path) -> None:
+    """Whoever waits in the loop that the agent ends in must not block it."""
+
+    async def main() -> None:
+        asked, ending, may_end = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+        async def agent(briefing: loki.Briefing) -> dict[str, str]:
+            asked.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ending.set()
+                await may_end.wait()
+            return {}
+
+        work = loki.arun("make add add", agent=agent, checks=[QUICK], path=str(project))
+        task = asyncio.ensure_future(work)
+        for reached in (asked, ending):
+            await reached.wait()
+            task.cancel()
+        for _ in range(3):
+            await asyncio.sleep(0)
+        may_end.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert [a["result"] for a in only_task(project)] == ["interrupted"]
+
+
 def test_attempts_in_the_callers_hands(project: Path) -> None:
     workspace = loki.Workspace(path=project)
     seen = []
