@@ -391,8 +391,8 @@ class ChainRun(Generic[A]):
         """
         while True:
             for index in range(len(self.members)):
-                if (answer := await self._visit(index)) is not None:
-                    return answer
+                if (found := await self._visit(index)) is not None:
+                    return found[0]
             seconds = min((s for s in self._refused.values() if s is not None), default=None)
             if seconds is None or seconds >= self._patience():
                 break
@@ -406,8 +406,8 @@ class ChainRun(Generic[A]):
             if not able or not self._reduce(work):
                 break
             for index in able:
-                if (answer := await self._visit(index)) is not None:
-                    return answer
+                if (found := await self._visit(index)) is not None:
+                    return found[0]
         is_waiting = any(seconds is not None for seconds in self._refused.values())
         # Nobody but a person closes a breaker that names no time.
         raise self._refusal() if is_waiting or not self._failed else self._failure()
@@ -436,15 +436,15 @@ class ChainRun(Generic[A]):
 
     # --- One member -------------------------------------------------------------------------------
 
-    async def _visit(self, index: int) -> A | None:
-        """What a member answers, asked again while that may help; None: nothing."""
+    async def _visit(self, index: int) -> tuple[A] | None:
+        """What a member answers, be it a None, asked again while that may help; None: nothing."""
         clock, self.member = self.ways.clock, index
         member = self.members[index]
         visit = CallRecord(member, index, isoformat(clock.now()), clock.monotonic())
         try:
             while True:
-                if (answer := await self._attempt(visit)) is not None:
-                    return answer
+                if (found := await self._attempt(visit)) is not None:
+                    return found
                 if visit.retry is None or not self._may_retry(visit):
                     return None
                 await self._sleep(visit.retry)
@@ -465,7 +465,7 @@ class ChainRun(Generic[A]):
         await self._backend.sleep(self.ways.clock, seconds, self._question.cancelled)
         self._stop_if_cancelled()
 
-    async def _attempt(self, visit: CallRecord) -> A | None:
+    async def _attempt(self, visit: CallRecord) -> tuple[A] | None:
         """One call, where the member's breaker gives leave."""
         run, visit.retry = self._backend.run, None
         permit = await run(self._admit, visit)
@@ -521,7 +521,7 @@ class ChainRun(Generic[A]):
         self._refused[visit.index] = seconds
         visit.outcome = visit.outcome or "refused"
 
-    async def _call(self, visit: CallRecord, permit: Permit) -> A | None:
+    async def _call(self, visit: CallRecord, permit: Permit) -> tuple[A] | None:
         member = visit.member
         visit.attempts += 1
         self._calls += 1
@@ -534,7 +534,7 @@ class ChainRun(Generic[A]):
             failed = error
         else:
             await self._backend.run(self._answered, visit, permit, answer)
-            return answer
+            return (answer,)
         ended = await self._backend.run(self._unanswered, visit, permit, failed)
         if ended is not None:
             raise ended  # out here, so that a caller's own exception gets no context of ours

@@ -77,6 +77,13 @@ def test_async_agents(tmp_path: Path, clock: ManualClock, calls: Kept) -> None:
     assert asyncio.run(inside()).agent == "second", "and inside of an event loop"
 
 
+def test_an_answer_that_is_none_is_one(tmp_path: Path, clock: ManualClock, calls: Kept) -> None:
+    """The loop says what is wrong with it; the next one would not be asked for what is no outage."""
+    agent = chain(clock, calls, lambda _: None, ScriptedAgent([GOOD], "second"))
+    assert isinstance(as_event(agent.propose(brief(tmp_path)), agent.name), Malformed)
+    assert [call.outcome for call in calls.all] == ["ok"]
+
+
 def test_one_that_retries_by_itself_is_left_to_it(
     tmp_path: Path, clock: ManualClock, calls: Kept
 ) -> None:
