@@ -313,9 +313,8 @@ def _is_protected(rule: dict[str, Any], path: str, goal: Goal) -> bool:
 def _is_said(path: str, goal: Goal) -> bool:
     """Whether people or the failure name a file."""
     name, said = path.rpartition("/")[2], f"{goal.asked}\n{goal.failure}"
-    return (
-        "." in name[1:] and re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", said) is not None
-    )
+    pattern = rf"(?<![\w.-]){re.escape(name)}(?![\w-])"
+    return "." in name[1:] and re.search(pattern, said) is not None
 
 
 def _lost_tests(files: Sequence[Touched], goal: Goal) -> Iterator[Drift]:
@@ -326,7 +325,7 @@ def _lost_tests(files: Sequence[Touched], goal: Goal) -> Iterator[Drift]:
     gone = {
         stem_of(one.was or one.path)
         for one in files
-        if one.kind in {"deleted", "renamed"} and one not in deleted
+        if one.kind == "renamed" or (one.kind == "deleted" and not _is_test(one.path))
     }
     lost = [one for one in deleted if stem_of(one.path) not in gone]
     added = sum(one.lines for one in files if one.is_new and _is_test(one.path))
@@ -348,29 +347,28 @@ def _outside_scope(files: Sequence[Touched], goal: Goal) -> Iterator[Drift]:
     """Work on files that the task's scope does not hold; it says itself how far it goes."""
     if not goal.scope:
         return
-    rules = known()["protected"]
+    rules, paths = known()["protected"], {*(one.path for one in files), *goal.project}
+    tested = {stem_of(one.path) for one in files if "test" in kinds_of_path(one.path)}
+    own = {stem for p in paths if (stem := stem_of(p)) in tested and in_scope(p, goal.scope)}
     far = [
         one
         for one in files
-        if not (_is_in_scope(one, files, goal) or _is_companion(one))
+        if not (_is_in_scope(one, own, goal) or _is_companion(one))
         and not any(rule["path"].search(one.path) for rule in rules)
     ]
     lines = sum(one.lines for one in far)
     if sum(one.lines / _weight(one.path) for one in far) >= 1:
-        paths = sorted(one.path for one in far)
-        said = f"works on {_paths(paths)} ({lines} lines), outside of what the task is about"
-        distance = max(min(_steps(path, within) for within in goal.scope) for path in paths)
-        yield _drift(said, "medium", max(1, 1 + distance), tuple(paths))
+        outside = sorted(one.path for one in far)
+        said = f"works on {_paths(outside)} ({lines} lines), outside of what the task is about"
+        distance = max(min(_steps(path, within) for within in goal.scope) for path in outside)
+        yield _drift(said, "medium", max(1, 1 + distance), tuple(outside))
 
 
-def _is_in_scope(one: Touched, files: Sequence[Touched], goal: Goal) -> bool:
+def _is_in_scope(one: Touched, own: Collection[str], goal: Goal) -> bool:
     if any(in_scope(path, goal.scope) for path in (one.path, one.was) if path):
         return True
     # A test of something in the scope that the change touches, or that is there.
-    return "test" in kinds_of_path(one.path) and any(
-        stem_of(path) == stem_of(one.path) and in_scope(path, goal.scope)
-        for path in {*(other.path for other in files), *goal.project} - {one.path}
-    )
+    return "test" in kinds_of_path(one.path) and stem_of(one.path) in own
 
 
 def _is_companion(one: Touched) -> bool:

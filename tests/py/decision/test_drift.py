@@ -85,6 +85,17 @@ def test_without_a_scope_only_protected_files_are_drift(files: list[Touched]) ->
     assert {one.kind for one in found} <= {"secret", "licence", "owners", "ci"}
 
 
+def test_however_much_there_is_it_takes_no_longer_than_that() -> None:
+    """Minutes, where each part of it is held against each other."""
+    tests = [Touched(f"tests/test_{n}.py", "deleted", 9) for n in range(4_000)]
+    moved = [replace(one, kind="written") for one in tests]
+    goal = Goal("fix it", scope=("app/",), project=[f"app/m{n}.py" for n in range(20_000)])
+    assert [one.kind for one in detect(Proposed(moved), goal)] == ["outside-scope"]
+    assert "lost-tests" in {one.kind for one in detect(Proposed(tests), goal)}
+    (push,) = detect(Proposed(commands=[["git", "push"] * 2_000]), goal)
+    assert push.kind == "push"
+
+
 SCOPED = Goal("fix the login", scope=("app/login.py",), project={"app/login.py", "shop/money.py"})
 
 
