@@ -257,6 +257,18 @@ class Judge:
             ask = ask and result.failure is None
         return Report(tuple(results[c] for c in checks if c in results))
 
+    def asked(
+        self, check: Check, results: tuple[CheckResult, ...], diff: str | None = None
+    ) -> ReviewRequest:
+        """What a reviewer is asked, whoever asks: no secret of a change reaches it.
+
+        Args:
+            check: the criterion; results: of the task's other checks.
+            diff: what is judged; None: what the task has changed.
+        """
+        shown = mask_secrets(self.diff() if diff is None else diff)
+        return ReviewRequest(check, self.task, shown, results, self.root, self.cancelled)
+
     @property
     def can_review(self) -> bool:
         """Whether a reviewer agent can be asked."""
@@ -304,11 +316,10 @@ class Judge:
         diff: str | None = None,
     ) -> tuple[bool, str, Failure | None]:
         """(approved, what was said, the failure or None)."""
+        request = self.asked(check, results, diff)
         permit = self.breaker.try_acquire() if self.breaker else None
         if self.breaker is not None and permit is None:
             return self._lost(f"{reviewer.name} is not asked: its circuit breaker is open")
-        shown = mask_secrets(self.diff() if diff is None else diff)
-        request = ReviewRequest(check, self.task, shown, results, self.root, self.cancelled)
         try:
             verdict = result_of(reviewer.review(request), self.can_stop)
         except BaseException as error:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from loki.action.agent_protocol import ReviewRequest
 from loki.action.checks.check import Check, CheckResult
 from loki.action.loop.agent_call import breaker_of, is_resilient
 from loki.base.error import AgentError, UsageError
@@ -100,14 +99,7 @@ def evaluate(
         f"recorded as failed: {record.reason}",
     )
     attempts = workspace.history(record.task_id).attempts()
-    request = ReviewRequest(
-        criterion,
-        spec,
-        performer.judge.diff(),
-        _results(attempts),
-        workspace.root,
-        cancelled,
-    )
+    request = performer.judge.asked(criterion, _results(attempts))
     try:
         said = reviewer.review(request)
     except (AgentError, OSError):
