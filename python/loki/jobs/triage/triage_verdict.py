@@ -137,6 +137,10 @@ class Asked:
         """Whether a line stands in the prompt, as the form of the answer does."""
         return _words(line) in self._lines
 
+    def holds(self, text: str) -> bool:
+        """Whether the evidence has a text as it is, whatever its letters are written as."""
+        return _words(text) in self._shown
+
     def shows(self, kind: str, cause: str) -> bool:
         """Whether the evidence names a verdict, and its cause where it has one."""
         said = _words(cause.partition("\n")[0])[:CAUSE_LENGTH]
@@ -208,7 +212,7 @@ def _in_json(text: str, asked: Asked) -> Iterator[tuple[int, Verdict]]:
         kind, cause = kind_of(said.get("verdict", "")), said.get("root_cause", "")
         # Records of programs name verdicts too: one without a cause says nothing else, then.
         is_one = bool(cause) or said.keys() <= {"verdict", *_FIELDS}
-        if kind and is_one and not asked.shows(kind, cause):
+        if kind and is_one and not asked.holds(text[start:done]) and not asked.shows(kind, cause):
             yield start, _verdict(kind, said)
 
 

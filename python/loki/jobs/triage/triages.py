@@ -29,7 +29,7 @@ from loki.jobs.recurring import recurring_outcome
 from loki.jobs.recurring.recurring_task import RecurringTask
 from loki.jobs.recurring.recurring_tasks import hold_task
 from loki.jobs.triage import triage_policy
-from loki.jobs.triage.triage_policy import FIX, Conclusion
+from loki.jobs.triage.triage_policy import FIX, Conclusion, due_at
 from loki.jobs.triage.triage_prompt import INSTRUCTIONS, began, gather, prompt, records
 from loki.jobs.triage.triage_verdict import (
     LONGEST,
@@ -135,7 +135,7 @@ class Triages:
                     self._repair(task.id)
         self._jobs.collect()
         tasks = self._tasks.usable()
-        times = [at for one in tasks if (at := self._due_at(one, now)) and at > now]
+        times = [at for one in tasks if (at := due_at(one, self._rules, now)) and at > now]
         wanted = [one for one in tasks if one.id not in self._jobs and self._is_due(one, now)]
         if self._start(wanted, now):
             times.append(now + HELD)
@@ -143,15 +143,12 @@ class Triages:
             self.wait()
         return min(times, default=None)
 
-    def _due_at(self, task: RecurringTask, now: datetime) -> datetime | None:
-        return triage_policy.due_at(task, self._rules, now)
-
     def _is_due(self, task: RecurringTask, now: datetime) -> bool:
         """Whether a task is to be triaged now; the record of its last triage is read for few."""
-        if self._due_at(task, now) != now:
+        if due_at(task, self._rules, now) != now:
             return False
         since = began(self._workspace, task)
-        return triage_policy.due_at(task, self._rules, now, since) is not None
+        return due_at(task, self._rules, now, since) is not None
 
     def _start(self, tasks: Sequence[RecurringTask], now: datetime) -> bool:
         """Begin what may begin; whether a circuit breaker holds something up."""
