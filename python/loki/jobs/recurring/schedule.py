@@ -7,6 +7,7 @@ follows the clock on the wall.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -42,6 +43,9 @@ HOUR = 3600.0
 
 FLOOR = 60.0
 """Seconds; no gap counts as less where failures are waited out (SPEC's)."""
+
+_TO_SUNDAY = re.compile(r"([1-6]|(?!sun)[a-z]{3})-(?:0|sun)\b", re.IGNORECASE)
+"""A week may end with Sunday; `cronsim` knows it at its end as 7 alone."""
 
 _EPOCH = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
@@ -100,7 +104,9 @@ class Cron:
 
     @property
     def _fields(self) -> str:
-        return MACROS.get(self.expression.strip().lower(), self.expression.strip())
+        text = MACROS.get(self.expression.strip().lower(), self.expression)
+        *others, days = text.split() or [""]
+        return " ".join([*others, _TO_SUNDAY.sub(r"\1-7", days)])
 
     def after(self, moment: datetime) -> datetime | None:
         """The first fire after a moment, in UTC; None where none comes within 50 years."""
