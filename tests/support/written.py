@@ -316,9 +316,9 @@ def shown(data: str) -> str:
 
 
 PAGES: dict[str, Callable[[str], str]] = {
-    "action/checks/results_comparison: a baseline": baseline,
+    "action/checks/results/suite_results: a baseline": baseline,
     "action/loop/briefing": briefed,
-    "action/checks/results_comparison": regression,
+    "action/checks/results/suite_results": regression,
     "action/loop/agent_call": countered,
     "action/loop/recorder": findings,
     "action/loop/briefing: a reflection": reflected,
