@@ -12,12 +12,12 @@ Its change is based on what it was shown. What it is told and shown: ``docs/desi
 
 from __future__ import annotations
 
-import inspect
 import json
 import posixpath
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from inspect import iscoroutinefunction, unwrap
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
@@ -589,7 +589,7 @@ class ModelAgent:
         self.name = name or f"{llm.provider}:{llm.model}"
         self.breaker = llm.breaker
         self.is_resilient = is_resilient(llm)
-        self._backend = EVENT_LOOP if inspect.iscoroutinefunction(llm.complete) else BLOCKING
+        self._backend = EVENT_LOOP if iscoroutinefunction(unwrap(llm.complete)) else BLOCKING
         self.max_tokens = max_tokens
         self.timeout = argument_seconds("timeout", timeout)
         self.files_tokens = files_tokens

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 from collections.abc import Awaitable
 from dataclasses import replace
@@ -157,15 +158,28 @@ class Async:
         self.inner = ScriptedLLM(answers)
 
     async def complete(self, request: Request) -> Answer:
+        self.loop = asyncio.get_running_loop()
         await asyncio.sleep(0)
         return self.inner.complete(request)
 
 
-def test_an_asynchronous_model(briefing: Briefing) -> None:
+class Decorated(Async):
+    """The same, traced: its ``complete`` gives a coroutine, and is none."""
+
+    @functools.wraps(Async.complete)
+    def complete(self, request: Request) -> Awaitable[Answer]:  # type: ignore[override]
+        return super().complete(request)
+
+
+@pytest.mark.parametrize("kind", [Async, Decorated])
+def test_an_asynchronous_model(briefing: Briefing, kind: type[Async]) -> None:
     async def work() -> Proposal:
-        pending = ModelAgent(Async("what?", GOOD)).propose(briefing)
+        llm = kind("what?", GOOD)
+        pending = ModelAgent(llm).propose(briefing)
         assert isinstance(pending, Awaitable)
-        return await pending
+        proposal = await pending
+        assert llm.loop is asyncio.get_running_loop(), "where its client lives"
+        return proposal
 
     assert asyncio.run(work()).change.paths == ("b.py",)
 
