@@ -13,7 +13,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import cache
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
@@ -309,9 +309,10 @@ def error_text(error: BaseException) -> str:
 
 def usage_of(said: object) -> CallUsage:
     """What a call took, as its answer says it, or the error that came in place of one."""
-    usage, tokens = getattr(said, "usage", None), getattr(said, "tokens", None)
-    if not isinstance(usage, TokenUsage):
-        usage = TokenUsage(input=tokens_said(tokens) or 0)  # an agent tells no more than a sum
+    told = getattr(said, "usage", None)
+    # An agent tells no more than a sum.
+    counts = astuple(told) if isinstance(told, TokenUsage) else (getattr(said, "tokens", None),)
+    usage = TokenUsage(*(tokens_said(count) or 0 for count in counts))
     names = (getattr(said, name, None) for name in ("model", "request_id"))
     model, request_id = (name if isinstance(name, str) else "" for name in names)
     return CallUsage(usage, getattr(said, "cost", None), model, request_id)

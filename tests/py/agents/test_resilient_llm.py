@@ -277,6 +277,15 @@ def test_a_cost_that_cannot_be_is_reckoned(world: World, cost: float) -> None:
     assert world.ask(world.llm(world.model("a", line))).cost == 1
 
 
+@pytest.mark.parametrize("model", ["a", "gpt-5"])  # by a price of one's own, and by the others'
+def test_tokens_that_cannot_be_are_none(world: World, model: str) -> None:
+    """The answer counts, and no budget gets anything back."""
+    line = Answer("done", usage=TokenUsage(10, -5_000_000, -3, 10**400))
+    found = world.ask(world.llm(world.model(model, line)))
+    assert (found.text, found.usage) == ("done", TokenUsage(10))
+    assert found.cost == pytest.approx(1e-5, rel=0.5)
+
+
 def test_a_price_that_is_not_known_is_none(world: World) -> None:
     found = world.ask(world.llm(world.model("house", answer())))
     assert found.cost is None
