@@ -7,7 +7,9 @@ takes), so that `given` hands them on: a new field is one line here. What each m
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -53,6 +55,19 @@ def with_options(command: _Command) -> _Command:
         return command(*positional, **said)
 
     return _taking(parameters, call)  # type: ignore[return-value]
+
+
+def with_kept_options(command: _Command) -> _Command:
+    """The same, of a command that goes on with something: what is not said stays as it is there."""
+    call = with_options(command)
+    said = inspect.signature(call).parameters.values()
+    return _taking([one.replace(annotation=_kept(one.annotation)) for one in said], call)  # type: ignore[return-value]
+
+
+def _kept(hint: Any) -> Any:
+    option = copy(hint.__metadata__[0])
+    option.help = re.sub(r"\[default: .*\]$", "[default: as it is]", option.help)
+    return Annotated[hint.__origin__, option]
 
 
 def command_group(help_: str | None) -> typer.Typer:

@@ -22,6 +22,7 @@ from loki.cli.options import (
     ScheduleOptions,
     TaskId,
     given,
+    with_kept_options,
     with_options,
 )
 from loki.cli.recur_show import added, as_data, found, next_of
@@ -222,7 +223,7 @@ def resume_recurring(workspace: Workspace, id_: str, *, json: bool) -> None:
     _change(workspace, id_, "resumed", resumes, f"resumed {id_}", json=json)
 
 
-@with_options
+@with_kept_options
 def edit(
     task: TaskId,
     when: ScheduleOptions,

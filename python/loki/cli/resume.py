@@ -26,7 +26,7 @@ from loki.cli.options import (
     Wait,
     agent_said,
     given,
-    with_options,
+    with_kept_options,
 )
 from loki.cli.recur_change import resume_recurring
 from loki.cli.recur_show import recurring_id
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from loki.runtime import Runtime
 
 
-@with_options
+@with_kept_options
 def command(
     task: TaskId,
     who: AgentOptions,

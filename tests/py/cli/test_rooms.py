@@ -45,6 +45,15 @@ def test_each_command_that_tells_something_tells_it_as_json_too() -> None:
     assert without == TELL_NOTHING
 
 
+def test_a_command_that_goes_on_with_something_tells_no_default_of_its_own() -> None:
+    commands = dict(every_command())
+    for name in ("resume", "edit", "recur edit"):
+        told = [str(getattr(option, "help", "")) for option in commands[name].params]
+        defaults = {one.partition("[default: ")[2] for one in told} - {""}
+        assert defaults == {"as it is]"}, name
+    assert any("[default: bug_fix]" in str(option.help) for option in commands["run"].params)
+
+
 def test_help_has_four_groups_the_commands_of_a_first_week_before_the_rest() -> None:
     shown = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "80"}).output.splitlines()
     groups = (EVERYDAY, QUEUE, PEOPLE, SET_UP)
