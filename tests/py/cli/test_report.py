@@ -393,6 +393,19 @@ def test_a_time_axis_loses_nothing(times: list[Any]) -> None:
     assert list(found.starts) == sorted(found.starts)
 
 
+def test_a_narrow_terminal_cuts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that is cut cannot be opened, and strategies that are cut are alike."""
+    monkeypatch.setenv("COLUMNS", "40")
+    page = Link("make it work", ".loki/escalations/20260404T100000.000Z-make-it-work.md")
+    table = Table(("When", "Task", "Why"), [("2026-04-04", page, "analyze_then_fix_and_go_on")], 3)
+    told = render.terminal(Document("a", "b", [Section("c", [table])]))
+    assert "…" not in told
+    lines = told.splitlines()
+    (head,) = [line for line in lines if "Task" in line]
+    shown = "".join(line[head.index("Task") : head.index("Why")].strip() for line in lines)
+    assert f"({page.target})" in shown
+
+
 def test_no_command_needs_what_the_extra_for_tables_brings() -> None:
     """pyarrow, which loki.analysis is made of, is not there in a plain installation."""
     folder = Path(cli.__file__).parent

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 from loki.base.markup import inline, printable
 from loki.base.template import filled
@@ -22,12 +23,22 @@ def markdown(document: Document) -> str:
 
 def terminal(document: Document) -> str:
     """As a person reads it on a terminal: no markup, columns that stand below each other."""
-    from rich.console import Console
-    from rich.markdown import Markdown
+    from rich.console import Console, JustifyMethod
+    from rich.markdown import Markdown, TableDataElement
+
+    class Cell(TableDataElement):
+        """One whose words are broken where they are too long, and never cut."""
+
+        def __init__(self, justify: JustifyMethod) -> None:
+            super().__init__(justify)
+            self.content.overflow = "fold"
+
+    class Page(Markdown):
+        elements: ClassVar = {**Markdown.elements, "td_open": Cell}
 
     console = Console()
     with console.capture() as captured:
-        console.print(Markdown(markdown(document), hyperlinks=False))
+        console.print(Page(markdown(document), hyperlinks=False))
     return captured.get()
 
 
