@@ -60,14 +60,19 @@ def parse(grammar: Grammar, content: bytes) -> Node | None:
     return root
 
 
-_CHUNK = 65_536
+_CHUNK = 4_096  # small, as the text of each node asked is read by it, too
+_NEAR = 1_000
 
 
 def place(node: Node, content: bytes) -> tuple[int, int]:
-    """Line and column where a node begins, from 1; the tree counts columns in bytes."""
-    start = node.start_byte
-    before = content[content.rfind(b"\n", 0, start) + 1 : start]
-    return node.start_point.row + 1, len(before.decode("utf-8", "replace")) + 1
+    """Line and column where a node begins, from 1; the tree counts columns in bytes.
+
+    So does this, of what stands more than `_NEAR` of them before it: a file may be one line.
+    """
+    start, column = node.start_byte, node.start_point.column
+    near = content[start - min(column, _NEAR) : start]
+    characters = len(near.decode("utf-8", "replace"))
+    return node.start_point.row + 1, column - len(near) + characters + 1
 
 
 @cache

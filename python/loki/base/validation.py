@@ -83,13 +83,8 @@ def known_keys(model: type[BaseModel], keys: Sequence[str | int]) -> list[str]:
     """The names that a mapping may have; none where they are not told by the model."""
     inner = [model]
     for key in keys:
-        fields = [one.model_fields.items() for one in inner]
-        named = [
-            field.annotation
-            for each in fields
-            for name, field in each
-            if (field.alias or name) == key
-        ]
+        fields = [pair for one in inner for pair in one.model_fields.items()]
+        named = [field.annotation for name, field in fields if (field.alias or name) == key]
         # Else it is an index, a free key or the name of an alternative, which leads into them.
         inner = [found for kind in named for found in _models(kind)] if named else inner
     return [field.alias or name for one in inner[:1] for name, field in one.model_fields.items()]

@@ -206,11 +206,9 @@ class Document:
         index = min(mark.index, len(self.text)) if mark else 0
         line = error.context_mark.line + 1 if error.context_mark else 1
         words = (words.format(line=line) for said, words in _WORDS if said in message)
-        expected = next(words, "YAML")
         found = self._shown(index)
-        return self._error(
-            index, f"found {found}, expected {'spaces' if found == 'a tab' else expected}"
-        )
+        expected = "spaces" if found == "a tab" else next(words, "YAML")
+        return self._error(index, f"found {found}, expected {expected}")
 
     def _shown(self, index: int) -> str:
         """What stands at an index: a word, or what one cannot see."""

@@ -226,7 +226,7 @@ def _script(command: Sequence[str]) -> str | None:
 def _program(command: Sequence[str]) -> tuple[str, list[str]]:
     """(program, arguments): behind an interpreter's ``-m`` it is the module."""
     name, arguments = _name(command[0]), list(command[1:])
-    if re.sub(r"[\d.]+$", "", name) in _known().interpreters or name in _known().interpreters:
+    if name.rstrip("0123456789.") in _known().interpreters:
         if "-m" in arguments[:-1]:
             at = arguments.index("-m")
             return arguments[at + 1], arguments[at + 2 :]

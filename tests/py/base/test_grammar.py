@@ -18,6 +18,17 @@ def test_a_place_counts_characters() -> None:
     assert place(declared, content) == (2, 14)
 
 
+def test_a_place_far_along_a_line_is_told_without_reading_all_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(grammar, "_NEAR", 9)
+    content = "'éééé'; 'ü'; b".encode()
+    root = parse(JAVASCRIPT, content)
+    assert root is not None
+    # Far away bytes are counted, near by characters: that of 'ü' is one.
+    assert place(root.named_children[2], content) == (1, 14 + 4)
+
+
 def test_without_its_package_nothing_is_read() -> None:
     unknown = Grammar("tree_sitter_of_nothing")
     assert not is_installed(unknown)

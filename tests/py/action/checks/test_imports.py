@@ -206,6 +206,30 @@ def test_javascript_as_it_is_written(text: str, expected: list[str]) -> None:
     assert written("a.tsx", text) == expected
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'import(/* webpackChunkName: "x" */ "./x");',
+        'require(\n  // why\n  "./x"\n);',
+        'exports.b = 1, exports.a = require("./x");',
+        'const a = require("./x") as any;',
+        'const a = require("./x")!;',
+        'const a = require("./x") satisfies A;',
+    ],
+)
+def test_a_call_that_runs_takes_no_names(text: str) -> None:
+    (found,) = imports_of("a.ts", text.encode())
+    assert (found.written, found.names, found.is_optional) == ("./x", (), False)
+
+
+def test_a_file_of_one_line() -> None:
+    found = imports_of("a.js", b'require("a");' * 3_000 + 'é;import "b"'.encode())
+    assert len(found) == 3_001
+    assert {i.line for i in found} == {1}
+    assert [i.column for i in found[:-1]] == [9 + 13 * n for n in range(3_000)]
+    assert found[-1].column == 13 * 3_000 + len("é;import ") + 1
+
+
 def test_go() -> None:
     found = named("a.go", GO)
     assert list(found) == ["fmt", "os", "example.com/mod/pkg", "strings", "embed", "two", "C"]

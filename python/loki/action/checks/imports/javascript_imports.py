@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from loki.action.checks.imports.project_files import Import
@@ -21,8 +22,8 @@ GRAMMARS = {
 }
 """The grammar by a file's extension."""
 
-_INSIDE = re.compile(rb"\brequire\b|\bimport\s*[(/]|\bdeclare\b")
-"""A text without it imports by the statements of its file only: the rest need not be looked at."""
+_KEYWORD = re.compile(rb"\b(?:require|import|export)\b")
+"""Where none of these stands, nothing is imported: such a part of a file need not be looked at."""
 
 _RUNS = frozenset(
     [
@@ -36,6 +37,10 @@ _RUNS = frozenset(
         "call_expression",
         "await_expression",
         "member_expression",
+        "sequence_expression",
+        "as_expression",
+        "satisfies_expression",
+        "non_null_expression",
     ]
 )
 """What stands round a call that surely runs when the file is loaded."""
@@ -47,18 +52,18 @@ def imports_of(path: str, content: bytes) -> tuple[Import, ...]:
     if root is None:
         return ()
     found = []
-    is_deep = _INSIDE.search(content) is not None
+    keywords = [match.start() for match in _KEYWORD.finditer(content)]
     stack = [(root, True)]  # a node, and whether it surely runs
     while stack:
         node, runs = stack.pop()
         source = _source(node)
         if source is not None and (module := _text_of(source)):
-            names, is_type = _names(node)
             is_call = node.type == "call_expression"
-            where = place(source, content)
-            is_optional = is_call and not runs
-            found.append(Import(module, *where, 0, names, is_type, is_optional))
-        if is_deep or node is root:
+            names, is_type = ((), False) if is_call else _names(node)
+            says = (*place(source, content), 0, names, is_type, is_call and not runs)
+            found.append(Import(module, *says))
+        first = bisect_left(keywords, node.start_byte)
+        if first < len(keywords) and keywords[first] < node.end_byte:
             inside = runs and node.type in _RUNS and not _is_caught(node)
             stack += [(child, inside) for child in reversed(node.named_children)]
     return tuple(found)
@@ -69,14 +74,12 @@ def _source(node: Node) -> Node | None:
     if node.type in {"import_statement", "export_statement", "import_require_clause"}:
         return node.child_by_field_name("source")
     if node.type == "call_expression":
-        called, arguments = (
-            node.child_by_field_name("function"),
-            node.child_by_field_name("arguments"),
-        )
+        called = node.child_by_field_name("function")
+        arguments = node.child_by_field_name("arguments")
         if called and called.text in {b"require", b"import"} and arguments:
-            first = arguments.named_children[:1]
-            is_text = first and first[0].type in {"string", "template_string"}
-            return first[0] if is_text else None
+            said = (child for child in arguments.named_children if child.type != "comment")
+            first = next(said, None)
+            return first if first and first.type in {"string", "template_string"} else None
     return None
 
 
