@@ -82,8 +82,8 @@ def explain(
     """Show which patterns match a text, by which signals and where, and what came closest.
 
     Without FILE the patterns are those in force in the project: its .loki/failure-patterns.yml, or
-    the built-in ones, and those that it learned. Without a text the patterns' own examples and near
-    misses are run.
+    the built-in ones, and those that it learned. Without a text the examples and near misses of FILE,
+    or of the former, are run.
 
     Exit codes: 0 a pattern matches (or every example comes out), 1 none does (or one does not),
     2 a file cannot be used.
@@ -104,6 +104,8 @@ def explain(
         return
     if is_in_force:
         known = PatternSet.of_project(own.parent)
+        if own.with_name(LEARNED).exists():
+            name += f" and {own.with_name(LEARNED)}"
     else:
         known = PatternSet.load(file) if file else PatternSet.default()
     said = text if text is not None else _read(log)

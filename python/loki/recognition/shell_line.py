@@ -19,6 +19,9 @@ from loki.base.yaml_text import load_file
 LONGEST = 10_000
 """Characters of a line that are looked at; chosen, not measured."""
 
+LONGEST_SCRIPT = 131_072
+"""Characters of a shell's script that are looked at: Linux takes no longer argument (MAX_ARG_STRLEN)."""
+
 DEEPEST = 3
 """Shells within shells that are looked into; chosen, not measured."""
 
@@ -68,9 +71,15 @@ def shell_commands(line: str, deepest: int = DEEPEST) -> list[Simple]:
         >>> [c.program for c in shell_commands("cd x && sudo uv run pytest -q > out.txt")]
         ['cd', 'pytest']
     """
+    text = line[:LONGEST]
+    text = _EDIT.sub(r"\1", text) if "end_of_" in text else text
+    return _commands(_without_documents(text, is_whole=text == line), deepest)
+
+
+def _commands(line: str, deepest: int) -> list[Simple]:
     return [
         replace(one, target=one.target or target, is_hidden=one.is_hidden or is_hidden)
-        for command, target, is_hidden in _placed(_without_documents(line[:LONGEST]))
+        for command, target, is_hidden in _placed(line)
         for one in commands_of(command, deepest)
     ]
 
@@ -91,7 +100,7 @@ def commands_of(command: Sequence[str], deepest: int = DEEPEST) -> list[Simple]:
         return []
     script = _script(rest) if runs_shell and deepest else None
     if script is not None:
-        return shell_commands(script, deepest - 1)
+        return _commands(_without_documents(script[:LONGEST_SCRIPT]), deepest - 1)
     program, arguments = _program(rest)
     return [Simple(program, tuple(arguments))]
 
@@ -136,19 +145,24 @@ def split_commands(line: str) -> Iterator[tuple[list[str], str, str]]:
     yield command, writes, ""
 
 
-_DOCUMENT = re.compile(r"<<-?\s*(['\"]?)(\w+)\1[^\n]*\n")
+_WORD = re.compile(r"[\w./-]+")
+_DOCUMENT = re.compile(r"(?<!<)<<-?[ \t]*(['\"]?)(\w+)(?!\w)\1[^\n]*\n")
 # SWE-agent's commands that edit have their text behind them, up to a word of theirs.
 _EDIT = re.compile(r"(?m)^((?:edit|insert|append)\b[^\n]*)\n(?:.*\n)*?end_of_\w+[ \t]*$")
 
 
-def _without_documents(line: str) -> str:
-    """A line without the here-documents in it."""
-    if "end_of_" in line:
-        line = _EDIT.sub(r"\1", line)
+def _without_documents(line: str, *, is_whole: bool = True) -> str:
+    """A line without the here-documents in it, but those that a shell is to run."""
     kept, at = [], 0
     while (found := _DOCUMENT.search(line, at)) is not None:
-        kept.append(line[at : found.start()] + line[found.end(2) + len(found[1]) : found.end()])
-        end = re.compile(rf"^\s*{re.escape(found[2])}\s*$", re.MULTILINE).search(line, found.end())
+        end = re.compile(rf"(?m)^[ \t]*{found[2]}[ \t\r]*$").search(line, found.end())
+        if end is None and is_whole:
+            break  # it is none: a shift of bits, say
+        begin, rest = found.start(), line[found.end(2) + len(found[1]) : found.end()]
+        head = line[line.rfind("\n", at, begin) + 1 : begin] + rest
+        if end and any(_name(word) in _known().shells for word in _WORD.findall(head)):
+            begin, rest = end.start(), ""
+        kept.append(line[at:begin] + rest)
         at = end.end() if end else len(line)
     return "".join((*kept, line[at:]))
 
@@ -162,14 +176,17 @@ def _unwrapped(command: Sequence[str]) -> tuple[list[str], bool]:
         elif rest[0] == "command" and rest[1:2] in (["-v"], ["-V"]):
             return ["which", *rest[2:]], False
         elif _name(rest[0]) in _known().wrappers and len(rest) > 1:
-            rest = rest[1:]
+            wrapper, *rest = rest
             while rest and re.fullmatch(r"-.*|[\d.]+[smhd]?", rest[0]):
-                rest = rest[1:]
+                has_value = f"{_name(wrapper)} {rest[0]}" in _known().wrapper_values
+                rest = rest[2 if has_value else 1 :]
         elif rest[2:] and f"{_name(rest[0])} {rest[1]}" in _known().runners:
-            rest = [word for word in rest[2:] if word != "--"]
-        elif rest[2:] and f"{_name(rest[0])} {rest[1]}" in _known().scripts:
+            rest = rest[3 if rest[2] == "--" else 2 :]
+        elif f"{_name(rest[0])} {''.join(rest[1:2])}" in _known().scripts and (
+            script := _without_options(rest[2:])
+        ):
             # A script's name is none of a program: `npm run test` is not the shell's `test`.
-            return [f"{SCRIPT}{rest[2]}", *rest[3:]], False
+            return [f"{SCRIPT}{script[0]}", *script[1:]], False
         elif inner := _inside(rest):
             rest = inner
         else:
@@ -247,6 +264,7 @@ class _Known:
     """What the file says; it says itself what each field means."""
 
     wrappers: tuple[str, ...]
+    wrapper_values: tuple[str, ...]
     runners: tuple[str, ...]
     scripts: tuple[str, ...]
     joined: tuple[str, ...]

@@ -160,3 +160,11 @@ def test_wrong_input_is_one_sentence(arguments: tuple[str, ...], said: str) -> N
     assert (code, out) == (2, "")
     assert err.startswith(f"loki: {said}")
     assert err.count("\n") == 1
+
+
+def test_what_was_learned_is_named() -> None:
+    Path(".loki").mkdir()
+    Path(".loki/learned-patterns.yml").write_text(FLUX, "utf-8")
+    code, out, _ = loki("test", "--text", "FluxError: 1.21 gigawatts needed")
+    assert code == 0
+    assert " of the built-in set and .loki/learned-patterns.yml:\n" in out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loki.recognition.shell_line import shell_commands
+from loki.recognition.shell_line import LONGEST, commands_of, shell_commands
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,14 @@ from loki.recognition.shell_line import shell_commands
         ("docker compose -f dev.yml logs", ["docker-compose"]),
         ("docker", ["docker"]),
         ("cat <<'EOF'\nrm -rf /\nEOF\nls", ["cat", "ls"]),
+        ("cat <<'EOF' | sudo bash\nrm -rf /\nEOF\nls", ["cat", "bash", "rm", "ls"]),
+        ("/bin/sh <<A\nrm x\nA", ["sh", "rm"]),
+        ("a <<<b\nls", ["a", "ls"]),
+        ("a=$((x<<b))\nls", ["x", "ls"]),
+        ("sudo -u root env -u A timeout -s KILL 5 rm x", ["rm"]),
+        ("npm run -s deploy", ["run-script:deploy"]),
+        ("npm run --help", ["npm"]),
+        ("python3.11 -m pytest", ["pytest"]),
         ("/usr/bin/git log", ["git"]),
         ("if x; then y; fi", ["x", "y", "fi"]),
         ("echo 'a | b'", ["echo"]),
@@ -60,3 +68,11 @@ def test_redirections(line: str, writes: bool) -> None:
     (one,) = shell_commands(line)
     assert one.writes == writes
     assert one.program == "a"
+
+
+def test_a_document_that_is_cut_off_is_left_out() -> None:
+    assert [c.program for c in shell_commands("cat <<EOF >x\n" + "rm y\n" * LONGEST)] == ["cat"]
+
+
+def test_a_long_script_is_read_to_its_end() -> None:
+    assert commands_of(["sh", "-c", "true;" * LONGEST + "rm x"])[-1].program == "rm"
