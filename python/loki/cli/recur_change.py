@@ -12,7 +12,7 @@ import typer
 
 from loki.base.error import UsageError
 from loki.base.time import argument_seconds, local_zone
-from loki.cli.common import open_project, present
+from loki.cli.common import open_project, picked, present
 from loki.cli.options import (
     AgentOptions,
     Json,
@@ -340,14 +340,11 @@ def _completed(when: ScheduleOptions, task: RecurringTask) -> ScheduleOptions:
     if isinstance(part, CronPart):
         if when.every is not None:
             return when
-        return replace(when, cron=when.cron or part.cron, zone=when.zone or part.zone)
+        return replace(when, **{"cron": part.cron, "zone": part.zone} | given(when))
     if when.cron is not None or when.every is not None:
         return when
-    kept = {
-        "every": part.model_dump(mode="json")["delay"],
-        "max_iterations": part.max_iterations,
-        "max_failure_restarts": part.max_failure_restarts,
-    }
+    kept = {"every": part.model_dump(mode="json")["delay"]}
+    kept |= picked(part, "max_iterations", "max_failure_restarts")
     return replace(when, **kept | given(when))
 
 

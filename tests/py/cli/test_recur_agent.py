@@ -64,6 +64,17 @@ def test_what_cannot_work_changes_nothing(smoke: Smoke) -> None:
     assert task(smoke) == before
 
 
+def test_an_empty_schedule_is_refused(smoke: Smoke) -> None:
+    smoke.loki("recur", "add", "--cron", "@daily", "--id", "backup", "--", "true")
+    smoke.loki("edit", "backup", "--cron", "", status=2)
+    assert "found 0 fields" in smoke.said
+    smoke.loki("edit", "backup", "--zone", "Europe/Berlin")
+    told = json.loads(smoke.loki("show", "backup", "--json"))["schedule"]
+    assert told == {"cron": "@daily", "zone": "Europe/Berlin"}
+    smoke.loki("edit", "nightly", "--max-iterations", "3")
+    assert task(smoke)["schedule"]["max_iterations"] == 3
+
+
 def test_a_command_has_no_agent(smoke: Smoke) -> None:
     smoke.loki("recur", "add", "--every", "1h", "--id", "backup", "--", "true")
     smoke.loki("edit", "backup", "--check", "true", status=2)
