@@ -209,8 +209,11 @@ MAX_SHOWN = 3
 def _in_project(case: _Case) -> list[str]:
     """What the project has in place of a module of its own; nothing where it is a package."""
     known, missing, project = case.known, case.missing, case.situation.project
-    last = re.split(r"[./:]+", missing.module.rstrip("/"))[-1]
-    stems = {_stem(path): path for path in reversed(project.paths) if path.endswith(known.sources)}
+    parts = re.split(r"[./:]+", missing.module.strip("./:"))
+    whole, last = re.compile(rf"(?:^|/){'/'.join(map(re.escape, parts))}[./]"), parts[-1]
+    sources = [path for path in reversed(project.paths) if path.endswith(known.sources)]
+    # Of files that are called alike the one that is meant comes last, else the first one.
+    stems = {_stem(path): path for path in sorted(sources, key=lambda p: bool(whole.search(p)))}
     if not _is_own(known, missing.module, stems, project):
         return []
     if missing.name and last in stems:
@@ -225,7 +228,8 @@ def _is_own(known: Ecosystem, module: str, stems: Mapping[str, str], project: Pr
     if known.name == "python":
         first = module.split(".", maxsplit=1)[0]
         return first in stems or any(
-            path.removeprefix("src/").startswith(f"{first}/") for path in project.paths
+            path.removeprefix("src/").startswith(f"{first}/") and path.endswith(known.sources)
+            for path in project.paths
         )
     if known.name == "go":
         lines = project.read("go.mod").splitlines()

@@ -60,6 +60,19 @@ def test_what_is_no_name_is_never_installed(tmp_path: Path, name: str) -> None:
     assert not helped.acted
 
 
+def test_of_modules_that_are_called_alike_the_one_that_is_meant_is_told(tmp_path: Path) -> None:
+    models = {
+        "app__admin__models_dot_py": "class Log: ...",
+        "app__shop__models_dot_py": "class Ordr: ...",
+    }
+    write(tmp_path, **models)
+    output = (
+        "ImportError: cannot import name 'Order' from 'app.shop.models' (/p/app/shop/models.py)\n"
+    )
+    helped = dependency_check(situation(tmp_path, output=output, command="python -m app"))
+    assert "- app/shop/models.py has no Order; it has: Ordr" in helped.context
+
+
 # --- other languages ------------------------------------------------------------------------------
 
 

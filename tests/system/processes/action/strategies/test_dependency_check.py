@@ -136,3 +136,11 @@ def test_the_package_has_another_name_than_the_module(tmp_path: Path) -> None:
     write(tmp_path, pyproject_dot_toml=MANIFEST, app_dot_py="import cv2\n")
     helped = dependency_check(situation(tmp_path, output=missing_python(tmp_path, "cv2")))
     assert helped.context.startswith("missing: cv2 (package opencv-python)\n")
+
+
+def test_a_folder_without_code_is_no_module_of_the_projects_own(tmp_path: Path) -> None:
+    write(tmp_path, docker__Dockerfile="FROM scratch", requirements_dot_txt="docker\n")
+    output = "ModuleNotFoundError: No module named 'docker'\n"
+    helped = dependency_check(situation(tmp_path, output=output, command="python -m app"))
+    assert "the project's own" not in helped.context
+    assert "requirements.txt:1 requires docker" in helped.context
