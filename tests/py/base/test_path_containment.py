@@ -168,7 +168,7 @@ def test_sweeping_leaves_what_is_not_half_written_and_what_is_elsewhere(own: Pat
 
 
 def test_what_nests_deeply_hides_no_file_above_it(own: Path) -> None:
-    deep(own / "deep", 1_500)
+    deep(own / "deep", 1_200)
     (own / "kept").touch()
     assert "kept" in set(path_containment.files(own))
     assert "" in set(path_containment.folders(own))
