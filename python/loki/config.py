@@ -370,7 +370,7 @@ def loads(content: bytes, path: str) -> Config:
         raise ConfigError(f"cannot be read: {error}", file=path) from error
     try:
         return Config.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         reason, line, column = mistake(error)
         raise ConfigError(
             f"{reason}: expected TOML", file=path, line=line, column=column

@@ -91,3 +91,8 @@ def test_each_error_stands_where_it_is(
         load(config(tmp_path, AGENTS.replace(old, new, 1)))
     assert error.value.reason.startswith(reason)
     assert f"{error.value.line}:{error.value.column}" == place, str(error.value)
+
+
+def test_what_is_nested_deeper_than_the_parser_goes_is_an_error_like_others(tmp_path: Path) -> None:
+    with pytest.raises(loki.ConfigError, match="expected TOML"):
+        load(config(tmp_path, "x = " + "[" * 100_000))
