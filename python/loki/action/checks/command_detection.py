@@ -98,6 +98,7 @@ class Knowledge(Strict):
     ci: tuple[_System, ...]
     commands: Mapping[str, tuple[str, ...]]
     runners: tuple[str, ...]
+    elsewhere: frozenset[str]
     files: tuple[_Tool, ...]
 
 
@@ -337,6 +338,8 @@ def _words(line: str) -> tuple[str, ...]:
 def _kind_by_words(words: tuple[str, ...], names: Mapping[tuple[str, ...], str]) -> str | None:
     rest = " ".join(leading_assignments(words)[1])
     know = knowledge()
+    if know.elsewhere & set(rest.split()):
+        return None
     for runner in know.runners:
         if rest.startswith(runner + " "):
             name = rest[len(runner) :].split()[0]

@@ -163,6 +163,10 @@ def test_what_ci_runs() -> None:
         (".gitlab-ci.yml", "unit:\n  script:\n    - cargo test\n", {"test": "cargo test"}),
         (".gitlab-ci.yml", "unit:\n  script: !reference [a, b]\n", {}),
         (".travis.yml", "script: [", {}),
+        (".travis.yml", "script: bash -c 'pytest -q'", {"test": "bash -c pytest -q"}),
+        (".travis.yml", "script: sudo make check", {}),
+        (".travis.yml", "script: bash -c 'sudo make check'", {}),
+        (".travis.yml", "script: docker compose exec app pytest", {}),
     ],
 )  # fmt: skip
 def test_other_ci_systems(path: str, text: str, expected: dict[str, str]) -> None:
