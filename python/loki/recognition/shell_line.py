@@ -176,12 +176,9 @@ def _unwrapped(command: Sequence[str]) -> tuple[list[str], bool]:
         elif rest[0] == "command" and rest[1:2] in (["-v"], ["-V"]):
             return ["which", *rest[2:]], False
         elif _name(rest[0]) in _known().wrappers and len(rest) > 1:
-            wrapper, *rest = rest
-            while rest and re.fullmatch(r"-.*|[\d.]+[smhd]?", rest[0]):
-                has_value = f"{_name(wrapper)} {rest[0]}" in _known().wrapper_values
-                rest = rest[2 if has_value else 1 :]
+            rest = _past_options(_name(rest[0]), rest[1:])
         elif rest[2:] and f"{_name(rest[0])} {rest[1]}" in _known().runners:
-            rest = rest[3 if rest[2] == "--" else 2 :]
+            rest = _past_options(f"{_name(rest[0])} {rest[1]}", rest[2:])
         elif f"{_name(rest[0])} {''.join(rest[1:2])}" in _known().scripts and (
             script := _without_options(rest[2:])
         ):
@@ -192,6 +189,13 @@ def _unwrapped(command: Sequence[str]) -> tuple[list[str], bool]:
         else:
             break
     return rest, bool(rest) and _name(rest[0]) in _known().shells
+
+
+def _past_options(wrapper: str, rest: list[str]) -> list[str]:
+    """What a wrapper or runner is given to run: the words behind its options."""
+    while rest and re.fullmatch(r"-.*|[\d.]+[smhd]?", rest[0]):
+        rest = rest[2 if f"{wrapper} {rest[0]}" in _known().wrapper_values else 1 :]
+    return rest
 
 
 def _inside(command: Sequence[str]) -> list[str]:
@@ -212,11 +216,8 @@ def _inside(command: Sequence[str]) -> list[str]:
 
 def _joined(program: str, rest: Sequence[str]) -> tuple[str, list[str]]:
     """A program and its words; one whose first word names another program is that."""
-    plain = (
-        _without_options(rest)
-        if any(one.startswith(f"{program} ") for one in _known().joined)
-        else []
-    )
+    is_joined = any(one.startswith(f"{program} ") for one in _known().joined)
+    plain = _without_options(rest) if is_joined else []
     if plain and f"{program} {plain[0]}" in _known().joined:
         return f"{program}-{plain[0]}", _without_options(plain[1:])
     return program, list(rest)

@@ -40,6 +40,7 @@ npm publish -> publish
 /usr/bin/npm publish --access public -> publish
 python3 -m twine upload dist/* -> publish
 uv run twine upload dist/x.whl -> publish
+uv run --with twine --frozen twine upload dist/x.whl -> publish
 cargo publish -> publish
 mvn deploy -> publish
 docker push registry/x -> publish
