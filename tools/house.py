@@ -51,7 +51,7 @@ BARS = {
     "packages": 16,
     "circles of imports": 0,
     "equal basenames": 0,
-    "lines of code": 57_355,
+    "lines of code": 57_360,
 }
 
 

@@ -6,6 +6,7 @@ import logging
 import math
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from loki.base.tokens import TokenUsage
@@ -63,6 +64,10 @@ class Price:
             + usage.output * self.output
         )
         return round(dollars / MILLION, 9)
+
+
+PROVIDERS = ("anthropic", "openai", "google")
+"""Those whose models run nowhere else; another's may run anywhere, on one's own machine, too."""
 
 
 class Prices:
@@ -126,7 +131,8 @@ def _known(model: str, usage: TokenUsage) -> float | None:
         cache_read_tokens=usage.cache_read,
         cache_write_tokens=usage.cache_write,
     )
-    try:
-        return round(float(calc_price(tokens, model.rsplit("/", 1)[-1]).total_price), 9)
-    except LookupError:
-        return None
+    for provider in PROVIDERS:
+        with suppress(LookupError):
+            found = calc_price(tokens, model.rsplit("/", 1)[-1], provider_id=provider)
+            return round(float(found.total_price), 9)
+    return None
