@@ -74,7 +74,7 @@ class Prices:
     """Prices by model.
 
     Args:
-        own: prices that are believed before all others, by the model's name.
+        own: prices by the model's name, which are believed before others of the same name.
 
     Example:
         >>> prices = Prices({"our-model": Price(1, 2)})

@@ -166,7 +166,10 @@ class Condition(Definition):
 
     def __str__(self) -> str:
         said = self.model_dump(by_alias=True, exclude_unset=True)
-        return ", ".join(f"{key}: {value}" for key, value in said.items()).replace("True", "true")
+        return ", ".join(
+            f"{key}: {str(value).lower() if isinstance(value, bool) else value}"
+            for key, value in said.items()
+        )
 
     def holds(self, stages: Mapping[str, StageView], parameters: Mapping[str, str]) -> bool:
         """Whether it is so.

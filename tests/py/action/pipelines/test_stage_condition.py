@@ -63,6 +63,10 @@ def test_it_is_shown_as_it_was_said() -> None:
     assert str(Condition(**said)) == "stage: plan, status: failed, not: true"
 
 
+def test_a_text_is_shown_as_it_is() -> None:
+    assert str(Condition(parameter="flag", equals="True")) == "parameter: flag, equals: True"
+
+
 _KEYS = ("stage", "parameter", "status", "changed", "output", "equals", "contains", "not")
 _VALUES = st.sampled_from(["plan", "code", "to", "success", "verdict", "*", "", True])
 
